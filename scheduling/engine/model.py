@@ -1,0 +1,177 @@
+"""The objects that placement is about, as immutable values in whole units.
+
+Quantities are integers: ``cpu`` in milli-cores, every other resource in its own unit (bytes, pods, devices).
+Times are milliseconds since the Unix epoch. A *group key* and a *pod key* is ``"namespace/name"``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+Policy = Literal["gang", "basic"]
+Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
+Mode = Literal["simulated", "observed"]
+
+TAS_GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling")
+"""The gates that must all be on for the one-domain law to be enforced (Kubernetes 1.36)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """``operator`` is ``Equal`` or ``Exists``; an empty ``key`` with ``Exists`` and an empty ``effect`` match all."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One node selector requirement; ``operator``: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelectorTerm:
+    """All of ``labels`` and all of ``fields`` (``metadata.name`` only) must hold; an empty term matches nothing."""
+
+    labels: tuple[Requirement, ...]
+    fields: tuple[Requirement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Eligibility:
+    """Which nodes a member may use, apart from room.
+
+    ``terms`` is None without a required node affinity; otherwise one of them must match (none: no node does).
+    """
+
+    node_selector: tuple[tuple[str, str], ...] = ()
+    terms: tuple[NodeSelectorTerm, ...] | None = None
+    tolerations: tuple[Toleration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What one member asks for. Members of one shape are interchangeable.
+
+    ``requests``: (resource, amount) sorted by name, amounts > 0, always with ``("pods", 1)``.
+    ``unmodelled``: what the pod uses that the engine does not model (``podAffinity``, ``podAntiAffinity``,
+    ``hostPorts``, ``volumes``, ``resourceClaims``, ``topologySpread``), sorted.
+    """
+
+    requests: tuple[tuple[str, int], ...]
+    eligibility: Eligibility = Eligibility()
+    unmodelled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """``ready`` is false when a Ready condition is present and not True. ``labels``, ``allocatable`` sorted by key."""
+
+    name: str
+    uid: str
+    labels: tuple[tuple[str, str], ...] = ()
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    ready: bool = True
+    allocatable: tuple[tuple[str, int], ...] = ()
+
+    def label(self, key: str) -> str | None:
+        """The value of a label, None when the node does not carry it (the empty string is a value)."""
+        return next((value for name, value in self.labels if name == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """``group`` is the name of its PodGroup in its namespace, ``node`` the node it is bound to; "" for neither.
+
+    ``gated``: the pod has scheduling gates. ``terminating``: deletion has begun; it holds its room until it is gone.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    shape: Shape
+    node: str = ""
+    group: str = ""
+    priority: int = 0
+    phase: str = "Pending"
+    terminating: bool = False
+    gated: bool = False
+    scheduler_name: str = "default-scheduler"
+    labels: tuple[tuple[str, str], ...] = ()
+    created: int = 0
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def group_key(self) -> str:
+        """Key of its PodGroup, "" when it belongs to none."""
+        return f"{self.namespace}/{self.group}" if self.group else ""
+
+    @property
+    def finished(self) -> bool:
+        """A terminal pod holds nothing and is no member any more."""
+        return self.phase in ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """One generation of a PodGroup. ``min_count`` is 1 for the basic policy; ``topology_key`` "" without a constraint.
+
+    ``priority`` None: unset, then its members' own priorities count. ``unmodelled``: spec parts not modelled, sorted.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    policy: str = "gang"
+    min_count: int = 1
+    topology_key: str = ""
+    priority: int | None = None
+    generation: int = 1
+    supersedes: str = ""
+    unmodelled: tuple[str, ...] = ()
+    created: int = 0
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupTemplate:
+    name: str
+    policy: str
+    min_count: int
+    topology_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A store of PodGroup templates; the engine schedules from the PodGroup alone and never reads it."""
+
+    namespace: str
+    name: str
+    uid: str
+    templates: tuple[PodGroupTemplate, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"

@@ -1,0 +1,1 @@
+"""The append-only event log: catalogue, canonical form, append, read, fold, verify."""

@@ -1,0 +1,332 @@
+"""Every event the log can hold: one frozen dataclass each, a fact in the past tense.
+
+``VERSION`` is the schema version written with new events; ``SUBJECT`` names the kind of object it is about, for
+filters. ``WAKES`` marks events that could let a waiting group go on, so that a cycle is started after the commit.
+Bodies hold integers, strings, booleans and lists of them; engine objects are encoded by ``codec.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scheduling.engine.model import Node, Pod, PodGroup, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Base of all events."""
+
+    VERSION: ClassVar[int] = 1
+    SUBJECT: ClassVar[str] = "cluster"
+    WAKES: ClassVar[bool] = False
+
+
+# ---------------------------------------------------------------- cluster
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRegistered(Event):
+    """``gates``: (name, on) pairs; ``mode``: simulated or observed; ``kubernetes_version``: "" when not told."""
+
+    name: str
+    mode: str
+    gates: tuple[tuple[str, bool], ...]
+    kubernetes_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterModeChanged(Event):
+    WAKES: ClassVar[bool] = True
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureGateChanged(Event):
+    WAKES: ClassVar[bool] = True
+    gate: str
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotImported(Event):
+    """Written last in the batch of an import that changed something.
+
+    ``sha256``: of the input as given. ``complete``: kinds for which absence removed objects. ``accepted`` and
+    ``ignored``: (kind, count). ``refused``: objects left out by a partial import, (kind, namespace/name, path, message).
+    """
+
+    sha256: str
+    complete: tuple[str, ...]
+    accepted: tuple[tuple[str, int], ...]
+    ignored: tuple[tuple[str, int], ...]
+    refused: tuple[tuple[str, str, str, str], ...] = ()
+
+
+# ---------------------------------------------------------------- nodes
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAdded(Event):
+    SUBJECT: ClassVar[str] = "node"
+    WAKES: ClassVar[bool] = True
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUpdated(Event):
+    """The node as it is now; ``changed`` names the fields that differ from before, sorted.
+
+    The log keeps only those fields: the codec leaves the others out of the body and the fold takes them from the
+    node it has.
+    """
+
+    SUBJECT: ClassVar[str] = "node"
+    WAKES: ClassVar[bool] = True
+    node: Node
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRemoved(Event):
+    SUBJECT: ClassVar[str] = "node"
+    WAKES: ClassVar[bool] = True
+    name: str
+    uid: str
+
+
+# ---------------------------------------------------------------- workloads
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadAdded(Event):
+    """A Workload as first seen, or seen again with other templates."""
+
+    SUBJECT: ClassVar[str] = "workload"
+    workload: Workload
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupCreated(Event):
+    SUBJECT: ClassVar[str] = "podgroup"
+    WAKES: ClassVar[bool] = True
+    group: PodGroup
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupUpdated(Event):
+    """What Kubernetes 1.37 lets change (minCount), seen from a cluster; our own commands make generations."""
+
+    SUBJECT: ClassVar[str] = "podgroup"
+    WAKES: ClassVar[bool] = True
+    group: PodGroup
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupClosed(Event):
+    """``reason``: ended (by a person), removed (gone from the cluster), superseded (by a new generation)."""
+
+    SUBJECT: ClassVar[str] = "podgroup"
+    WAKES: ClassVar[bool] = True
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodAdded(Event):
+    """``replaces``: uid of the lost member that the workload controller made this one for, "" otherwise."""
+
+    SUBJECT: ClassVar[str] = "pod"
+    WAKES: ClassVar[bool] = True
+    pod: Pod
+    replaces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodUpdated(Event):
+    """The pod as it is now; only the ``changed`` fields are kept in the body (see NodeUpdated)."""
+
+    SUBJECT: ClassVar[str] = "pod"
+    WAKES: ClassVar[bool] = True
+    pod: Pod
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PodRemoved(Event):
+    """``node`` and ``group`` as they were. ``reason``: removed (absent from a complete import), deleted (by a person),
+    node_lost, group_ended."""
+
+    SUBJECT: ClassVar[str] = "pod"
+    WAKES: ClassVar[bool] = True
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    group: str
+    reason: str
+
+
+# ---------------------------------------------------------------- decisions
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupPlaced(Event):
+    """The whole assignment in one event: atomic by construction.
+
+    ``assignments``: (pod uid, pod name, node), sorted by pod name. ``fits``: members in the domain after this, bound
+    before included; ``need``: minCount; ``members``: how many exist. ``enforced``: whether the one-domain law held
+    (gates on and a constraint). ``shapes``: per request shape (members, on nodes after this).
+    """
+
+    SUBJECT: ClassVar[str] = "podgroup"
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    profile: str
+    topology_key: str
+    enforced: bool
+    domain: str
+    need: int
+    members: int
+    fits: int
+    assignments: tuple[tuple[str, str, str], ...]
+    shapes: tuple[tuple[int, int], ...] = ()
+    engine: str = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class DomainTable:
+    """Per-domain counts of one decision as parallel columns, best domain first.
+
+    ``reasons`` are indices into ``codes``; ``short_of`` per domain (code index of the resource, amount) pairs;
+    ``causes`` per domain (code index, node count) pairs.
+    """
+
+    codes: tuple[str, ...]
+    domains: tuple[str, ...]
+    nodes: tuple[int, ...]
+    eligible: tuple[int, ...]
+    fits: tuple[int, ...]
+    reasons: tuple[int, ...]
+    never: tuple[int, ...]
+    short_of: tuple[tuple[tuple[int, int], ...], ...]
+    causes: tuple[tuple[tuple[int, int], ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupUnschedulable(Event):
+    """Evaluated and not placed; written again only when the verdict or the best domain with its numbers changed.
+
+    ``verdict``: proved_infeasible or not_found. ``domain``: the best domain (or the one that bound members pin).
+    ``funnel``: all domains, labelled, eligible, one member fits, minCount fit. ``shapes``: (members, on nodes).
+    """
+
+    SUBJECT: ClassVar[str] = "podgroup"
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    profile: str
+    topology_key: str
+    enforced: bool
+    verdict: str
+    reason: str
+    domain: str
+    need: int
+    members: int
+    bound: int
+    fits: int
+    short_of: tuple[tuple[str, int], ...]
+    funnel: tuple[int, ...]
+    unlabelled_nodes: int
+    fits_across_domains: bool
+    unmodelled: tuple[str, ...]
+    table: DomainTable
+    shapes: tuple[tuple[int, int], ...] = ()
+    engine: str = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupHeld(Event):
+    """Not evaluated: fewer members than minCount, or the PodGroup is missing (``uid`` "" then)."""
+
+    SUBJECT: ClassVar[str] = "podgroup"
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    reason: str
+    need: int
+    members: int
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupConflicted(Event):
+    """The facts contradict each other, nothing is guessed. ``domains``: where bound members lie, sorted;
+    ``nodes``: the nodes that are gone or unlabelled."""
+
+    SUBJECT: ClassVar[str] = "podgroup"
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    reason: str
+    domains: tuple[str, ...]
+    nodes: tuple[str, ...]
+    need: int
+    members: int
+    bound: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementForecast(Event):
+    """Observed clusters: what our cycle would do, and did not. Fields as in PodGroupPlaced."""
+
+    SUBJECT: ClassVar[str] = "podgroup"
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    profile: str
+    topology_key: str
+    enforced: bool
+    domain: str
+    need: int
+    members: int
+    fits: int
+    assignments: tuple[tuple[str, str, str], ...]
+    shapes: tuple[tuple[int, int], ...] = ()
+    engine: str = "1"
+
+
+CATALOGUE: dict[str, type[Event]] = {
+    kind.__name__: kind
+    for kind in (
+        ClusterRegistered,
+        ClusterModeChanged,
+        FeatureGateChanged,
+        SnapshotImported,
+        NodeAdded,
+        NodeUpdated,
+        NodeRemoved,
+        WorkloadAdded,
+        PodGroupCreated,
+        PodGroupUpdated,
+        PodGroupClosed,
+        PodAdded,
+        PodUpdated,
+        PodRemoved,
+        PodGroupPlaced,
+        PodGroupUnschedulable,
+        PodGroupHeld,
+        PodGroupConflicted,
+        PlacementForecast,
+    )
+}
+"""Every event type by the name it has in the log."""
