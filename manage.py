@@ -1,0 +1,19 @@
+#!/usr/bin/env python3
+"""The one entry point: sees to the virtual environment, then hands over to Django's commands."""
+
+import os
+import sys
+
+
+def main():
+    from tasweb import bootstrap
+
+    bootstrap.enter()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tasweb.settings")
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

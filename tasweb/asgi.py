@@ -1,0 +1,26 @@
+"""The ASGI application: HTTP by Django, WebSockets by Channels, for signed-in users of an allowed host only."""
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tasweb.settings")
+os.environ.setdefault("TAS_PROCESS", "web")  # settings: the connection pool is for this process
+
+from django.core.asgi import get_asgi_application  # noqa: E402
+
+http = get_asgi_application()  # sets Django up, which the imports below need
+
+from channels.auth import AuthMiddlewareStack  # noqa: E402
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+
+try:
+    from scheduling.live.routing import websocket_urlpatterns
+except ModuleNotFoundError:
+    websocket_urlpatterns = []
+
+application = ProtocolTypeRouter(
+    {
+        "http": http,
+        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+    }
+)

@@ -1,0 +1,125 @@
+"""Throw-away servers, and the console's processes on them, for tests and benches.
+
+`reserve` only names the sockets, so settings can be read before anything runs; `servers` and `application` start
+processes and end them with the context. Another process (`python -m tasweb.stack.held`) owns what they start and ends
+it when its standard input closes, so nothing outlives a test run that is killed.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasweb.stack import StackError, postgres, valkey
+
+ROOT = Path(__file__).resolve().parents[2]
+SOCKET_PATH_LIMIT = 100
+"""Bytes; the systems allow 103 to 107 for the whole path of a unix socket."""
+
+
+def short_directory() -> Path:
+    """A new name (no directory yet) whose sockets stay below the limit of a socket path."""
+    name = f"tas-{secrets.token_hex(4)}"
+    preferred = Path(tempfile.gettempdir()) / name
+    return (
+        preferred
+        if len(os.fsencode(preferred / ".s.PGSQL.5432.lock")) < SOCKET_PATH_LIMIT
+        else Path("/tmp") / name
+    )
+
+
+def urls(directory: Path) -> dict[str, str]:
+    """As of the private stack, but the owner runs the tests: it makes and drops the test database."""
+    found = postgres.urls(directory) | valkey.urls(directory)
+    return found | {"DATABASE_URL": found["DATABASE_OWNER_URL"]}
+
+
+def reserve() -> None:
+    """Put the addresses of servers yet to be started into the environment, unless it names servers already."""
+    os.environ.setdefault("SECRET_KEY", "for tests only: nothing signed with it is ever trusted")
+    if "DATABASE_URL" in os.environ and "REDIS_URL" in os.environ:
+        return
+    directory = short_directory()
+    os.environ.update({"TAS_THROWAWAY": str(directory), **urls(directory)})
+
+
+@dataclass
+class Held:
+    """Processes that a holder runs for us; `kill` and `start` are for tests of failures."""
+
+    holder: "subprocess.Popen[str]"
+
+    def _say(self, *words: str) -> dict[str, int]:
+        assert self.holder.stdin and self.holder.stdout
+        if words:
+            print(*words, file=self.holder.stdin, flush=True)
+        line = self.holder.stdout.readline()
+        if not line.startswith("{"):
+            raise StackError((line + self.holder.stdout.read()).strip())
+        pids: dict[str, int] = json.loads(line)
+        return pids
+
+    def kill(self, name: str) -> None:
+        """SIGKILL one process with its whole group; returns when it is gone."""
+        self._say("kill", name)
+
+    def start(self, name: str) -> None:
+        """Start a killed process again; returns when it is ready."""
+        self._say("start", name)
+
+    def pids(self) -> dict[str, int]:
+        """The running processes by name."""
+        return self._say("pids")
+
+
+@contextmanager
+def _held(*arguments: str, env: Mapping[str, str] | None = None) -> Iterator[Held]:
+    holder = subprocess.Popen(
+        [sys.executable, "-m", "tasweb.stack.held", *arguments],
+        cwd=ROOT,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        held = Held(holder)
+        held._say()
+        yield held
+    finally:
+        assert holder.stdin and holder.stdout
+        holder.stdin.close()
+        last_words = holder.stdout.read().strip()
+        code = holder.wait()
+        holder.stdout.close()
+    if code:
+        raise StackError(last_words)
+
+
+@contextmanager
+def servers(directory: Path) -> Iterator[Held]:
+    """PostgreSQL and Valkey on sockets in `directory`, which is made and removed."""
+    directory.mkdir(mode=0o700)
+    try:
+        with _held("servers", str(directory)) as held:
+            yield held
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def application(env: Mapping[str, str], port: int) -> Iterator[Held]:
+    """Web on `port`, worker and beat, with the given environment."""
+    with (
+        tempfile.TemporaryDirectory(prefix="tas-app-") as directory,
+        _held("application", directory, str(port), env=env) as held,
+    ):
+        yield held

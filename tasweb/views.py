@@ -1,0 +1,81 @@
+"""Views of the site itself: health, metrics and the sign-in link."""
+
+import ipaddress
+
+import redis
+from django.conf import settings
+from django.contrib.auth import login
+from django.contrib.auth.models import User
+from django.db import Error, connection, transaction
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from tasweb import login_links
+
+PROBE_SECONDS = 2
+
+
+def _database() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("select 1")
+
+
+def _redis() -> None:
+    with redis.Redis.from_url(
+        settings.REDIS_URL, socket_timeout=PROBE_SECONDS, socket_connect_timeout=PROBE_SECONDS
+    ) as client:
+        client.ping()
+
+
+@never_cache
+@require_GET
+def health(request: HttpRequest) -> HttpResponse:
+    """200 when the database and Redis answer, else 503; says which, never why (the reason is in the log)."""
+    answers = {}
+    for name, probe, errors in (("database", _database, Error), ("redis", _redis, redis.RedisError)):
+        try:
+            probe()
+            answers[name] = "ok"
+        except errors:
+            answers[name] = "unreachable"
+    healthy = set(answers.values()) == {"ok"}
+    return JsonResponse(answers, status=200 if healthy else 503)
+
+
+def _from_this_machine(request: HttpRequest) -> bool:
+    """Whether the peer is loopback and no proxy forwarded somebody else's request."""
+    peer = request.META.get("REMOTE_ADDR", "")
+    if "HTTP_X_FORWARDED_FOR" in request.META or "HTTP_FORWARDED" in request.META:
+        return False
+    try:
+        return ipaddress.ip_address(peer).is_loopback
+    except ValueError:
+        return False
+
+
+@never_cache
+@require_GET
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Prometheus metrics, for staff and for a scraper on this machine."""
+    user = request.user
+    if not (_from_this_machine(request) or (isinstance(user, User) and user.is_active and user.is_staff)):
+        return HttpResponse(
+            "Metrics are for staff and for this machine only.\n", status=403, content_type="text/plain"
+        )
+    return HttpResponse(generate_latest(), content_type=CONTENT_TYPE_LATEST)
+
+
+@never_cache
+@require_GET
+def login_once(request: HttpRequest, token: str) -> HttpResponse:
+    """Sign in by a link of `login_links`; a link that is used, old or forged leads to the sign-in page."""
+    with transaction.atomic():
+        user = login_links.redeem(token)
+        if user is not None:
+            login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+    if user is None:
+        return render(request, "registration/login_link_void.html", status=403)
+    return redirect(settings.LOGIN_REDIRECT_URL)

@@ -1,0 +1,146 @@
+"""Fixtures shared by all rooms. Nothing is started before a test asks for it: engine and kube tests need no servers."""
+
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import psycopg
+import pytest
+
+from tasweb.stack import chromium, postgres, throwaway
+
+ARTEFACTS = Path(__file__).resolve().parents[1] / "artefacts"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests last: the cheap tests tell first what is wrong."""
+    items.sort(key=lambda item: "tests/browser/" in item.path.as_posix())
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Addresses of the servers that this run uses."""
+
+    database_url: str
+    redis_url: str
+
+    def connect(self, role: str, database: str | None = None) -> "psycopg.Connection[tuple[Any, ...]]":
+        """A plain connection to the test database as another role (`tas_app` is the runtime's)."""
+        from django.db import connection
+
+        given = connection.settings_dict
+        return psycopg.connect(
+            host=given["HOST"] or None,
+            port=given["PORT"] or None,
+            user=role,
+            dbname=database or given["NAME"],
+            autocommit=True,
+        )
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Stack]:
+    """PostgreSQL and Valkey: throw-away ones, or those that DATABASE_URL and REDIS_URL name."""
+    addresses = Stack(os.environ["DATABASE_URL"], os.environ["REDIS_URL"])
+    directory = os.environ.get("TAS_THROWAWAY")
+    if directory is None:
+        yield addresses
+        return
+    with throwaway.servers(Path(directory)):
+        yield addresses
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(stack: Stack) -> None:
+    """pytest-django asks for this before it makes the test database, so the servers run by then."""
+
+
+@dataclass(frozen=True)
+class LiveStack:
+    """A served console: `url` of the web server, and the processes `web`, `worker` and `beat`."""
+
+    url: str
+    processes: throwaway.Held
+    database_url: str
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="session")
+def _served(stack: Stack, django_db_setup: None) -> Iterator[LiveStack]:
+    from django.conf import settings
+    from tasweb.stack import frontend
+
+    frontend.build()
+    name = settings.DATABASES["default"]["NAME"]
+    parts = urlsplit(stack.database_url)
+    query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+    if os.environ.get("TAS_THROWAWAY"):
+        query["user"] = postgres.RUNTIME
+    url = parts._replace(path=f"/{name}", query="&".join(f"{k}={v}" for k, v in query.items())).geturl()
+    port = free_port()
+    env = {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "tasweb.settings"}
+    with throwaway.application(env, port) as processes:
+        yield LiveStack(f"http://127.0.0.1:{port}", processes, url)
+
+
+@pytest.fixture
+def live_stack(transactional_db: None, _served: LiveStack) -> LiveStack:
+    """ASGI server, Celery worker and beat as real processes on the test database, as the runtime role."""
+    return _served
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium by Playwright, one for each module: its event loop must be gone before the next asyncio test."""
+    from playwright.sync_api import sync_playwright
+
+    binary = chromium.find()
+    # Playwright's loop runs in this thread, where Django would then refuse every query.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    try:
+        with sync_playwright() as playwright:
+            launched = playwright.chromium.launch(executable_path=str(binary), args=list(chromium.ARGUMENTS))
+            yield launched
+            launched.close()
+    finally:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def page(browser: Any, live_stack: LiveStack) -> Iterator[Any]:
+    """A page in a fresh browser context whose relative addresses are the live stack's."""
+    context = browser.new_context(base_url=live_stack.url, viewport={"width": 1440, "height": 900})
+    yield context.new_page()
+    context.close()
+
+
+def screenshot(page: Any, name: str) -> Path:
+    """Store a picture of the whole page as ``artefacts/<name>.png`` for people to look at."""
+    ARTEFACTS.mkdir(exist_ok=True)
+    path = ARTEFACTS / f"{name}.png"
+    page.screenshot(path=str(path), full_page=True)
+    return path
+
+
+@pytest.fixture(name="screenshot")
+def _screenshot() -> Any:
+    return screenshot
+
+
+@pytest.fixture(scope="session")
+def real_inputs() -> Path:
+    """The folder of inputs that nobody here wrote; the test skips when none is named."""
+    folder = os.environ.get("TAS_REAL_INPUTS")
+    if not folder:
+        pytest.skip("TAS_REAL_INPUTS names no folder of real inputs")
+    return Path(folder)
