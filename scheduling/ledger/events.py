@@ -7,10 +7,37 @@ Bodies hold integers, strings, booleans and lists of them; engine objects are en
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from scheduling.engine.model import Node, Pod, PodGroup, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class FieldsOf:
+    """Marks a tuple of (field, new value) of an engine object, sorted by field; the log keeps nothing else of it."""
+
+    kind: type[Node] | type[Pod] | type[PodGroup]
+
+
+NodeChanges = Annotated[tuple[tuple[str, Any], ...], FieldsOf(Node)]
+PodChanges = Annotated[tuple[tuple[str, Any], ...], FieldsOf(Pod)]
+PodGroupChanges = Annotated[tuple[tuple[str, Any], ...], FieldsOf(PodGroup)]
+
+
+_Object = TypeVar("_Object", Node, Pod, PodGroup)
+
+
+def _differences(old: _Object, new: _Object, identity: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+    """The fields of ``new`` that differ from ``old``; ValueError when the two are not the same object."""
+    for name in identity:
+        if getattr(old, name) != getattr(new, name):
+            raise ValueError(
+                f"{type(old).__name__} {name} cannot change from {getattr(old, name)!r} to {getattr(new, name)!r}: "
+                "that is another object"
+            )
+    pairs = ((field.name, getattr(new, field.name)) for field in fields(new))
+    return tuple(sorted((name, value) for name, value in pairs if value != getattr(old, name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +102,22 @@ class NodeAdded(Event):
 
 @dataclass(frozen=True, slots=True)
 class NodeUpdated(Event):
-    """The node as it is now; ``changed`` names the fields that differ from before, sorted.
-
-    The log keeps only those fields: the codec leaves the others out of the body and the fold takes them from the
-    node it has.
-    """
+    """What changed of a node, and only that. Made with ``between``, used with ``changed``."""
 
     SUBJECT: ClassVar[str] = "node"
     WAKES: ClassVar[bool] = True
-    node: Node
-    changed: tuple[str, ...]
+    name: str
+    uid: str
+    changes: NodeChanges
+
+    @classmethod
+    def between(cls, old: Node, new: Node) -> Self | None:
+        """The event that turns ``old`` into ``new``; None when they are equal; ValueError for another node."""
+        changes = _differences(old, new, ("name", "uid"))
+        return cls(new.name, new.uid, changes) if changes else None
+
+    def changed(self, old: Node) -> Node:
+        return replace(old, **dict(self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +152,20 @@ class PodGroupUpdated(Event):
 
     SUBJECT: ClassVar[str] = "podgroup"
     WAKES: ClassVar[bool] = True
-    group: PodGroup
-    changed: tuple[str, ...]
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    changes: PodGroupChanges
+
+    @classmethod
+    def between(cls, old: PodGroup, new: PodGroup) -> Self | None:
+        """As NodeUpdated.between; another uid or generation is another PodGroup."""
+        changes = _differences(old, new, ("namespace", "name", "uid", "generation"))
+        return cls(new.namespace, new.name, new.uid, new.generation, changes) if changes else None
+
+    def changed(self, old: PodGroup) -> PodGroup:
+        return replace(old, **dict(self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +193,23 @@ class PodAdded(Event):
 
 @dataclass(frozen=True, slots=True)
 class PodUpdated(Event):
-    """The pod as it is now; only the ``changed`` fields are kept in the body (see NodeUpdated)."""
+    """What changed of a pod, and only that (as NodeUpdated)."""
 
     SUBJECT: ClassVar[str] = "pod"
     WAKES: ClassVar[bool] = True
-    pod: Pod
-    changed: tuple[str, ...]
+    namespace: str
+    name: str
+    uid: str
+    changes: PodChanges
+
+    @classmethod
+    def between(cls, old: Pod, new: Pod) -> Self | None:
+        """As NodeUpdated.between."""
+        changes = _differences(old, new, ("namespace", "name", "uid"))
+        return cls(new.namespace, new.name, new.uid, changes) if changes else None
+
+    def changed(self, old: Pod) -> Pod:
+        return replace(old, **dict(self.changes))
 
 
 @dataclass(frozen=True, slots=True)
