@@ -310,7 +310,10 @@ class PodGroupUnschedulable(Event):
 
 @dataclass(frozen=True, slots=True)
 class PodGroupHeld(Event):
-    """Not evaluated: fewer members than minCount, or the PodGroup is missing (``uid`` "" then)."""
+    """Not evaluated: fewer members than minCount, or the PodGroup is missing (``uid`` "" then).
+
+    ``bound``: members that are on nodes all the same.
+    """
 
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
@@ -320,6 +323,7 @@ class PodGroupHeld(Event):
     reason: str
     need: int
     members: int
+    bound: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,24 @@
+"""The tables. The log (stream, event, command) is the truth; everything else but tokens can be rebuilt from it."""
+
+from scheduling.models.api_token import ApiToken
+from scheduling.models.cluster import Cluster
+from scheduling.models.command import Command
+from scheduling.models.event import Event
+from scheduling.models.node_row import NodeRow
+from scheduling.models.pod_group_row import PodGroupRow
+from scheduling.models.pod_row import PodRow
+from scheduling.models.stream import Stream, StreamHead
+from scheduling.models.table_head import TableHead
+
+__all__ = [
+    "ApiToken",
+    "Cluster",
+    "Command",
+    "Event",
+    "NodeRow",
+    "PodGroupRow",
+    "PodRow",
+    "Stream",
+    "StreamHead",
+    "TableHead",
+]

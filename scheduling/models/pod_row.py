@@ -1,0 +1,38 @@
+"""Pods of a cluster as the pages show them, one row for each uid."""
+
+from django.db import models
+
+from scheduling.models.cluster import Cluster
+
+
+class PodRow(models.Model):
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="pods")
+    uid = models.CharField(max_length=253)
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    node = models.CharField(max_length=253, blank=True)
+    group = models.CharField(max_length=253, blank=True, help_text="Name of its PodGroup in its namespace.")
+    phase = models.CharField(max_length=16)
+    terminating = models.BooleanField()
+    priority = models.IntegerField()
+    requests = models.JSONField(help_text="{resource: amount}")
+    shape = models.CharField(max_length=16, help_text="The same for pods that ask for the same.")
+    unmodelled = models.JSONField(default=list, help_text="What it uses that the engine does not model.")
+    created = models.DateTimeField(null=True)
+    removed = models.BooleanField(default=False)
+    changed_seq = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="podrow_uid")]
+        indexes = [
+            models.Index(fields=["cluster", "namespace", "name"], name="podrow_name"),
+            models.Index(
+                fields=["cluster", "node"], name="podrow_node", condition=models.Q(removed=False) & ~models.Q(node="")
+            ),
+            models.Index(
+                fields=["cluster", "namespace", "group"], name="podrow_group", condition=~models.Q(group="")
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
