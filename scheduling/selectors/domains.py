@@ -1,0 +1,130 @@
+"""Topology domains: the values of a node label, and what the nodes of each hold."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models import Count, F, Q, Sum
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce
+
+from scheduling.models import Cluster, NodeRow, PodGroupRow
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCount:
+    """A node label as a topology key. ``nodes``: how many carry it; ``used_by``: open PodGroups that name it."""
+
+    key: str
+    domains: int
+    nodes: int
+    used_by: int
+
+
+@dataclass(frozen=True, slots=True)
+class DomainRow:
+    """One domain. *Usable* nodes are ready and not cordoned; taints and selectors depend on who asks.
+
+    ``gpus_usable``: free GPUs on usable nodes, so also the largest gang of one-GPU members. ``whole_nodes``: usable
+    nodes with GPUs none of which is taken, so also the largest gang of members that take a whole node.
+    """
+
+    domain: str
+    nodes: int
+    usable_nodes: int
+    gpus: int
+    gpus_used: int
+    gpus_usable: int
+    whole_nodes: int
+
+    @property
+    def gpus_free(self) -> int:
+        return max(0, self.gpus - self.gpus_used)
+
+
+def natural(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Sorts ``rack-2`` before ``rack-10``."""
+    return tuple(
+        (0, int(part), "") if part.isdigit() else (1, 0, part) for part in _DIGITS.split(text) if part
+    )
+
+
+def _live(cluster: Cluster) -> Q:
+    return Q(cluster=cluster, removed=False)
+
+
+def keys(cluster: Cluster) -> list[KeyCount]:
+    """Labels that could be a topology key: those that PodGroups name, then those that several nodes share a value of.
+
+    A label with one value for each node (the host name) is left out unless a PodGroup names it.
+    """
+    used = dict(
+        PodGroupRow.objects.filter(cluster=cluster, closed=False)
+        .exclude(topology_key="")
+        .order_by()
+        .values_list("topology_key")
+        .annotate(number=Count("pk"))
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"select label.key, count(distinct label.value), count(*) from {NodeRow._meta.db_table} node,"
+            " jsonb_each_text(node.labels) label where node.cluster_id = %s and not node.removed group by 1",
+            [cluster.pk],
+        )
+        counted = {key: (domains, nodes) for key, domains, nodes in cursor.fetchall()}
+    found = [
+        KeyCount(key, domains, nodes, used.get(key, 0))
+        for key, (domains, nodes) in counted.items()
+        if key in used or domains < nodes
+    ]
+    found += [KeyCount(key, 0, 0, number) for key, number in used.items() if key not in counted]
+    return sorted(found, key=lambda row: (-row.used_by, "topology" not in row.key, row.key))
+
+
+def table(cluster: Cluster, key: str) -> list[DomainRow]:
+    """Every domain of ``key`` in natural order; nodes without the label are in none."""
+    usable = Q(ready=True, unschedulable=False)
+    rows = (
+        NodeRow.objects.filter(_live(cluster), labels__has_key=key)
+        .annotate(domain=KeyTextTransform(key, "labels"))
+        .order_by()
+        .values("domain")
+        .annotate(
+            nodes=Count("pk"),
+            usable_nodes=Count("pk", filter=usable),
+            total=Coalesce(Sum("gpus"), 0),
+            taken=Coalesce(Sum("gpus_used"), 0),
+            usable_free=Coalesce(
+                Sum(F("gpus") - F("gpus_used"), filter=usable & Q(gpus__gt=F("gpus_used"))), 0
+            ),
+            whole=Count("pk", filter=usable & Q(gpus__gt=0, gpus_used=0)),
+        )
+    )
+    found = [
+        DomainRow(
+            row["domain"],
+            row["nodes"],
+            row["usable_nodes"],
+            row["total"],
+            row["taken"],
+            row["usable_free"],
+            row["whole"],
+        )
+        for row in rows
+    ]
+    return sorted(found, key=lambda row: natural(row.domain))
+
+
+def unlabelled(cluster: Cluster, key: str) -> int:
+    """Nodes that do not carry ``key`` and so belong to no domain of it."""
+    return NodeRow.objects.filter(_live(cluster)).exclude(labels__has_key=key).count()
+
+
+def nodes_of(cluster: Cluster, key: str, value: str) -> list[NodeRow]:
+    """The nodes of one domain in natural order of their names."""
+    rows = NodeRow.objects.filter(_live(cluster), labels__contains={key: value})
+    return sorted(rows, key=lambda row: natural(row.name))

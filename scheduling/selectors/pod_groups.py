@@ -1,0 +1,85 @@
+"""What pages and API read of PodGroups."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+
+from scheduling.models import Cluster, PodGroupRow, PodRow
+from scheduling.selectors.paging import Page, cut
+
+
+def _position(row: PodGroupRow) -> str:
+    return f"{row.namespace}/{row.name}/{row.generation}"
+
+
+def page(
+    cluster: Cluster,
+    *,
+    status: str = "",
+    namespace: str = "",
+    text: str = "",
+    closed: bool = False,
+    after: str = "",
+    limit: int = 50,
+) -> Page[PodGroupRow]:
+    """PodGroups by namespace, name and generation. ``status`` may also be ``degraded``; ``text``: part of the name.
+
+    ``closed``: the closed generations instead of the open ones. ``after``: ``namespace/name/generation``; ValueError
+    when it is not of that form.
+    """
+    rows = PodGroupRow.objects.filter(cluster=cluster, closed=closed)
+    if status == "degraded":
+        rows = rows.filter(degraded=True)
+    elif status:
+        rows = rows.filter(status=status)
+    if namespace:
+        rows = rows.filter(namespace=namespace)
+    if text:
+        rows = rows.filter(name__icontains=text)
+    if after:
+        space, name, generation = after.split("/")
+        rows = rows.filter(
+            Q(namespace__gt=space)
+            | Q(namespace=space, name__gt=name)
+            | Q(namespace=space, name=name, generation__gt=int(generation))
+        )
+    return cut(rows.order_by("namespace", "name", "generation")[: limit + 1], limit, _position)
+
+
+def generations(cluster: Cluster, namespace: str, name: str) -> list[PodGroupRow]:
+    """Every generation of a key, newest first; the row of a missing PodGroup (generation 0) is one of them."""
+    return list(
+        PodGroupRow.objects.filter(cluster=cluster, namespace=namespace, name=name).order_by(
+            "-generation", "-pk"
+        )
+    )
+
+
+def current(cluster: Cluster, namespace: str, name: str, generation: int | None = None) -> PodGroupRow:
+    """The open generation, else the newest, or the one asked for; raises PodGroupRow.DoesNotExist."""
+    rows = PodGroupRow.objects.filter(cluster=cluster, namespace=namespace, name=name)
+    if generation is not None:
+        rows = rows.filter(generation=generation)
+    row = rows.order_by("closed", "-generation", "-pk").first()
+    if row is None:
+        raise PodGroupRow.DoesNotExist(f"no PodGroup {namespace}/{name} in cluster {cluster.name}")
+    return row
+
+
+def members(cluster: Cluster, namespace: str, name: str) -> list[PodRow]:
+    """Pods that name this PodGroup and have not been removed, by name."""
+    return list(
+        PodRow.objects.filter(cluster=cluster, namespace=namespace, group=name, removed=False)
+        .exclude(group="")
+        .order_by("name", "uid")
+    )
+
+
+def namespaces(cluster: Cluster) -> list[str]:
+    """Namespaces that hold a PodGroup, sorted."""
+    return list(
+        PodGroupRow.objects.filter(cluster=cluster)
+        .order_by("namespace")
+        .values_list("namespace", flat=True)
+        .distinct()
+    )

@@ -1,0 +1,301 @@
+"""What a decision says, in sentences: the headline first, then what stands behind it. Claims no more than it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext, ngettext
+
+from scheduling.engine.decision import Decision
+from scheduling.engine.reasons import Reason, Verdict
+from scheduling.wording import units, words
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The codes and numbers that a sentence is made of.
+
+    ``fits``: members that fit in ``domain``, those bound there included. ``assigned``: members that this decision puts
+    on nodes (0 when that is not known). ``enforced``: whether the one-domain law held.
+    """
+
+    verdict: str
+    reason: str
+    topology_key: str
+    enforced: bool
+    domain: str
+    need: int
+    members: int
+    bound: int
+    fits: int
+    short_of: tuple[tuple[str, int], ...] = ()
+    fits_across_domains: bool = False
+    unmodelled: tuple[str, ...] = ()
+    forecast: bool = False
+
+    @property
+    def scope_key(self) -> str:
+        """The key whose domains were looked at: none when the constraint is absent or not enforced."""
+        return self.topology_key if self.enforced else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    headline: str
+    details: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join((self.headline, *self.details))
+
+
+def facts_of_decision(decision: Decision) -> Facts:
+    """What a live decision says, about its chosen, pinned or best domain."""
+    domains = decision.domains
+    best = next((row for row in domains if row.domain == decision.domain), domains[0] if domains else None)
+    return Facts(
+        verdict=str(decision.verdict),
+        reason=str(decision.reason),
+        topology_key=decision.topology_key,
+        enforced=decision.enforced,
+        domain=decision.domain or (best.domain if best else ""),
+        need=decision.need,
+        members=decision.members,
+        bound=decision.bound,
+        fits=decision.fits,
+        short_of=best.short_of if best and not decision.placed else (),
+        fits_across_domains=decision.fits_across_domains,
+        unmodelled=decision.unmodelled,
+    )
+
+
+def _placed(facts: Facts) -> Sentences:
+    values = {
+        "fits": units.count(facts.fits),
+        "members": units.count(facts.members),
+        "need": units.count(facts.need),
+        "kind": words.domain_kind(facts.scope_key),
+        "domain": facts.domain,
+    }
+    if facts.forecast and facts.scope_key:
+        headline = gettext(
+            "Our cycle would place %(fits)s of %(members)s members in %(kind)s %(domain)s; nothing was bound."
+        )
+    elif facts.forecast:
+        headline = gettext("Our cycle would place %(fits)s of %(members)s members; nothing was bound.")
+    elif facts.scope_key:
+        headline = gettext(
+            "%(fits)s of %(members)s members are in %(kind)s %(domain)s; minCount is %(need)s."
+        )
+    else:
+        headline = gettext("%(fits)s of %(members)s members have a node; minCount is %(need)s.")
+    return Sentences(headline % values, _law(facts))
+
+
+def _law(facts: Facts) -> tuple[str, ...]:
+    """What must stand beside every constrained group whose constraint was not enforced."""
+    if facts.topology_key and not facts.enforced:
+        return (gettext("The topology constraint was not enforced: TAS is off."),)
+    return ()
+
+
+def _best(facts: Facts) -> list[str]:
+    """The domain that comes closest, and what it lacks."""
+    values = {
+        "domain": words.domain_name(facts.scope_key, facts.domain),
+        "fits": units.count(facts.fits),
+        "need": units.count(facts.need),
+        "short": units.quantities(facts.short_of),
+    }
+    if not facts.scope_key:
+        if facts.short_of:
+            return [gettext("%(fits)s of %(need)s fit; short of %(short)s.") % values]
+        return [gettext("%(fits)s of %(need)s fit.") % values]
+    if not facts.domain:
+        return []
+    if facts.short_of:
+        return [gettext("Best is %(domain)s with %(fits)s of %(need)s; short of %(short)s.") % values]
+    return [gettext("Best is %(domain)s with %(fits)s of %(need)s.") % values]
+
+
+def _cannot(facts: Facts, never: bool) -> str:
+    """The proof, in the words of the reason: no domain now, or none ever."""
+    values = {"kind": words.domain_kind(facts.scope_key), "need": units.count(facts.need)}
+    if not facts.scope_key:
+        if never:
+            return (
+                ngettext(
+                    "The cluster could not hold %(need)s member even if it were empty.",
+                    "The cluster could not hold %(need)s members even if it were empty.",
+                    facts.need,
+                )
+                % values
+            )
+        return (
+            ngettext(
+                "The cluster cannot hold %(need)s member now.",
+                "The cluster cannot hold %(need)s members now.",
+                facts.need,
+            )
+            % values
+        )
+    if never:
+        return (
+            ngettext(
+                "No %(kind)s could hold %(need)s member, not even an empty one.",
+                "No %(kind)s could hold %(need)s members, not even an empty one.",
+                facts.need,
+            )
+            % values
+        )
+    return (
+        ngettext(
+            "No %(kind)s can hold %(need)s member now.",
+            "No %(kind)s can hold %(need)s members now.",
+            facts.need,
+        )
+        % values
+    )
+
+
+def _infeasible(facts: Facts) -> Sentences:
+    values = {
+        "key": facts.topology_key,
+        "kind": words.domain_kind(facts.scope_key),
+        "domain": words.domain_name(facts.scope_key, facts.domain),
+        "fits": units.count(facts.fits),
+        "need": units.count(facts.need),
+        "bound": units.count(facts.bound),
+        "members": units.count(facts.members),
+        "short": units.quantities(facts.short_of),
+    }
+    if facts.reason == Reason.NO_SUCH_DOMAIN:
+        headline = gettext(
+            "No node carries the topology key %(key)s, so there is no domain to place the group in."
+        )
+        return Sentences(headline % values, _law(facts))
+    if facts.reason == Reason.STICKY_DOMAIN:
+        headline = gettext(
+            "%(bound)s bound members pin the group to %(domain)s, which has no room for what is missing."
+        )
+        details = [gettext("It can hold %(fits)s of %(members)s members; minCount is %(need)s.") % values]
+        if facts.short_of:
+            details.append(gettext("Short of %(short)s.") % values)
+        details.append(
+            gettext("The group waits there: another %(kind)s is not used, even with room.") % values
+        )
+        return Sentences(headline % values, (*details, *_law(facts)))
+    details = []
+    if facts.reason not in (Reason.CAPACITY, Reason.NEVER_FITS, ""):
+        details.append(words.word(words.REASON_SENTENCES, facts.reason))
+    details += _best(facts)
+    if facts.scope_key and facts.fits_across_domains:
+        details.append(
+            gettext("More than one %(kind)s together would do, but the one-domain law forbids it.") % values
+        )
+    return Sentences(_cannot(facts, facts.reason == Reason.NEVER_FITS), (*details, *_law(facts)))
+
+
+def _not_found(facts: Facts) -> Sentences:
+    values = {
+        "kind": words.domain_kind(facts.scope_key),
+        "need": units.count(facts.need),
+        "unmodelled": words.unmodelled(facts.unmodelled),
+    }
+    if facts.reason == Reason.UNMODELLED or facts.unmodelled:
+        if facts.unmodelled:
+            headline = (
+                gettext(
+                    "The group uses %(unmodelled)s, not modelled here: neither a fit nor a proof is claimed."
+                )
+                % values
+            )
+        else:
+            headline = words.word(words.REASON_SENTENCES, Reason.UNMODELLED)
+        return Sentences(headline, _law(facts))
+    if facts.scope_key:
+        headline = ngettext(
+            "No %(kind)s was found that holds %(need)s member. This is no proof that none does.",
+            "No %(kind)s was found that holds %(need)s members. This is no proof that none does.",
+            facts.need,
+        )
+    else:
+        headline = ngettext(
+            "No place was found for %(need)s member. This is no proof that there is none.",
+            "No place was found for %(need)s members. This is no proof that there is none.",
+            facts.need,
+        )
+    return Sentences(headline % values, (*_best(facts), *_law(facts)))
+
+
+def _held(facts: Facts) -> Sentences:
+    if facts.reason == Reason.NOT_ENOUGH_PODS:
+        headline = gettext("Not evaluated yet: %(members)s members exist, minCount is %(need)s.") % {
+            "members": units.count(facts.members),
+            "need": units.count(facts.need),
+        }
+    elif facts.reason == Reason.NO_PODGROUP:
+        headline = ngettext(
+            "Not evaluated yet: %(members)s pod names this PodGroup, which does not exist.",
+            "Not evaluated yet: %(members)s pods name this PodGroup, which does not exist.",
+            facts.members,
+        ) % {"members": units.count(facts.members)}
+    else:
+        headline = gettext("Not evaluated: %(why)s") % {
+            "why": words.word(words.REASON_SENTENCES, facts.reason)
+        }
+    return Sentences(headline, _law(facts))
+
+
+def _conflicted(facts: Facts) -> Sentences:
+    headline = words.word(words.REASON_SENTENCES, facts.reason)
+    if not headline:
+        headline = gettext("The facts contradict each other; nothing is guessed.")
+    details = [
+        gettext("%(bound)s of %(members)s members are bound.")
+        % {"bound": units.count(facts.bound), "members": units.count(facts.members)}
+    ]
+    if facts.reason == Reason.DOMAIN_LOST:
+        details.append(gettext("A new generation would be free to go to another domain."))
+    return Sentences(headline, (*details, *_law(facts)))
+
+
+_BY_VERDICT = {
+    Verdict.PLACED: _placed,
+    Verdict.PROVED_INFEASIBLE: _infeasible,
+    Verdict.NOT_FOUND: _not_found,
+    Verdict.HELD: _held,
+    Verdict.CONFLICTED: _conflicted,
+}
+
+
+def sentences(facts: Facts) -> Sentences:
+    """The headline and details of one decision in the active language."""
+    if not facts.verdict:
+        return Sentences(gettext("Not evaluated yet."), _law(facts))
+    return _BY_VERDICT[Verdict(facts.verdict)](facts)
+
+
+def bound_sentences(
+    topology_key: str, enforced: bool, domain: str, members: int, bound: int, need: int
+) -> Sentences:
+    """A group whose members are all on nodes: nothing is to be decided, so only where they are is said."""
+    values = {
+        "bound": units.count(bound),
+        "members": units.count(members),
+        "need": units.count(need),
+        "kind": words.domain_kind(topology_key),
+        "domain": domain,
+    }
+    if topology_key and domain:
+        headline = (
+            gettext("%(bound)s of %(members)s members run in %(kind)s %(domain)s; minCount is %(need)s.")
+            % values
+        )
+    else:
+        headline = gettext("%(bound)s of %(members)s members run; minCount is %(need)s.") % values
+    law = (
+        (gettext("The topology constraint is not enforced: TAS is off."),)
+        if topology_key and not enforced
+        else ()
+    )
+    return Sentences(headline, law)

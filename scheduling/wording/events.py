@@ -1,0 +1,251 @@
+"""One sentence for each event of the log, from the fields of the event alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.utils.translation import gettext, ngettext
+
+from scheduling.ledger import events as log
+from scheduling.wording import units, words
+from scheduling.wording.decisions import Facts, sentences
+
+
+def _counts(pairs: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{units.count(number)} {kind}" for kind, number in pairs)
+
+
+def _registered(event: log.ClusterRegistered) -> str:
+    values = {
+        "name": event.name,
+        "mode": words.word(words.MODES, event.mode),
+        "on": ", ".join(gate for gate, on in event.gates if on),
+    }
+    if values["on"]:
+        return gettext("Cluster %(name)s was registered as %(mode)s; gates on: %(on)s.") % values
+    return gettext("Cluster %(name)s was registered as %(mode)s with every gate off.") % values
+
+
+def _mode(event: log.ClusterModeChanged) -> str:
+    return gettext("The cluster became %(mode)s.") % {"mode": words.word(words.MODES, event.mode)}
+
+
+def _gate(event: log.FeatureGateChanged) -> str:
+    if event.enabled:
+        return gettext("Feature gate %(gate)s was switched on.") % {"gate": event.gate}
+    return gettext("Feature gate %(gate)s was switched off.") % {"gate": event.gate}
+
+
+def _imported(event: log.SnapshotImported) -> str:
+    values = {
+        "accepted": _counts(event.accepted),
+        "ignored": _counts(event.ignored),
+        "refused": units.count(len(event.refused)),
+        "complete": ", ".join(event.complete),
+    }
+    parts = [gettext("A snapshot was imported: %(accepted)s.") % values]
+    if event.ignored:
+        parts.append(gettext("Ignored: %(ignored)s.") % values)
+    if event.refused:
+        parts.append(
+            ngettext(
+                "%(refused)s object was left out.", "%(refused)s objects were left out.", len(event.refused)
+            )
+            % values
+        )
+    if event.complete:
+        parts.append(gettext("Complete for %(complete)s: what was absent was removed.") % values)
+    return " ".join(parts)
+
+
+def _node_added(event: log.NodeAdded) -> str:
+    values = {"node": event.node.name, "allocatable": units.quantities(event.node.allocatable)}
+    return gettext("Node %(node)s joined with %(allocatable)s.") % values
+
+
+def _changed(changes: Iterable[tuple[str, Any]]) -> str:
+    return ", ".join(field for field, _ in changes)
+
+
+def _node_updated(event: log.NodeUpdated) -> str:
+    values = {"node": event.name, "changed": _changed(event.changes)}
+    match event.changes:
+        case (("unschedulable", True),):
+            return gettext("Node %(node)s was cordoned.") % values
+        case (("unschedulable", False),):
+            return gettext("Node %(node)s was uncordoned.") % values
+        case (("ready", True),):
+            return gettext("Node %(node)s became ready.") % values
+        case (("ready", False),):
+            return gettext("Node %(node)s is no longer ready.") % values
+    return gettext("Node %(node)s changed: %(changed)s.") % values
+
+
+def _node_removed(event: log.NodeRemoved) -> str:
+    return gettext("Node %(node)s was removed.") % {"node": event.name}
+
+
+def _workload(event: log.WorkloadAdded) -> str:
+    number = len(event.workload.templates)
+    return ngettext(
+        "Workload %(key)s was seen with %(n)s template.",
+        "Workload %(key)s was seen with %(n)s templates.",
+        number,
+    ) % {"key": event.workload.key, "n": units.count(number)}
+
+
+def _group_created(event: log.PodGroupCreated) -> str:
+    group = event.group
+    values = {
+        "group": group.key,
+        "generation": group.generation,
+        "need": units.count(group.min_count),
+        "key": group.topology_key,
+    }
+    if group.generation > 1 and group.topology_key:
+        return (
+            gettext(
+                "PodGroup %(group)s was created as generation %(generation)s: minCount %(need)s in one domain of %(key)s."
+            )
+            % values
+        )
+    if group.generation > 1:
+        return (
+            gettext("PodGroup %(group)s was created as generation %(generation)s: minCount %(need)s.")
+            % values
+        )
+    if group.topology_key:
+        return gettext("PodGroup %(group)s was created: minCount %(need)s in one domain of %(key)s.") % values
+    return gettext("PodGroup %(group)s was created: minCount %(need)s, no topology constraint.") % values
+
+
+def _group_updated(event: log.PodGroupUpdated) -> str:
+    values = {"group": f"{event.namespace}/{event.name}", "changed": _changed(event.changes)}
+    match event.changes:
+        case (("min_count", int(need)),):
+            return gettext("minCount of PodGroup %(group)s became %(need)s.") % {
+                **values,
+                "need": units.count(need),
+            }
+    return gettext("PodGroup %(group)s changed: %(changed)s.") % values
+
+
+def _group_closed(event: log.PodGroupClosed) -> str:
+    return gettext("Generation %(generation)s of PodGroup %(group)s was closed: %(why)s.") % {
+        "group": f"{event.namespace}/{event.name}",
+        "generation": event.generation,
+        "why": words.word(words.CLOSE_REASONS, event.reason),
+    }
+
+
+def _pod_added(event: log.PodAdded) -> str:
+    pod = event.pod
+    values = {"pod": pod.key, "node": pod.node, "group": pod.group}
+    if event.replaces:
+        return gettext("Pod %(pod)s was created in place of a lost member of %(group)s.") % values
+    if pod.group and pod.node:
+        return gettext("Pod %(pod)s of %(group)s appeared on node %(node)s.") % values
+    if pod.group:
+        return gettext("Pod %(pod)s of %(group)s was created.") % values
+    if pod.node:
+        return gettext("Pod %(pod)s appeared on node %(node)s.") % values
+    return gettext("Pod %(pod)s was created.") % values
+
+
+def _pod_updated(event: log.PodUpdated) -> str:
+    changes = dict(event.changes)
+    values = {
+        "pod": f"{event.namespace}/{event.name}",
+        "node": changes.get("node", ""),
+        "phase": changes.get("phase", ""),
+        "changed": _changed(event.changes),
+    }
+    if values["node"]:
+        return gettext("Pod %(pod)s was bound to node %(node)s.") % values
+    if set(changes) == {"phase"}:
+        return gettext("Pod %(pod)s is now %(phase)s.") % values
+    return gettext("Pod %(pod)s changed: %(changed)s.") % values
+
+
+def _pod_removed(event: log.PodRemoved) -> str:
+    return gettext("Pod %(pod)s left: %(why)s.") % {
+        "pod": f"{event.namespace}/{event.name}",
+        "why": words.word(words.REMOVE_REASONS, event.reason),
+    }
+
+
+def _about(event: Any, what: str) -> str:
+    """A decision's sentence with the group it is about in front."""
+    return gettext("PodGroup %(group)s: %(what)s") % {
+        "group": f"{event.namespace}/{event.name}",
+        "what": what,
+    }
+
+
+def facts_of_event(event: Any) -> Facts:
+    """Facts of any of the decision events."""
+    placed = isinstance(event, log.PodGroupPlaced | log.PlacementForecast)
+    return Facts(
+        verdict={
+            log.PodGroupPlaced: "placed",
+            log.PlacementForecast: "placed",
+            log.PodGroupHeld: "held",
+            log.PodGroupConflicted: "conflicted",
+        }.get(type(event))
+        or event.verdict,
+        reason="" if placed else event.reason,
+        topology_key=getattr(event, "topology_key", ""),
+        enforced=getattr(event, "enforced", True),
+        domain=getattr(event, "domain", ""),
+        need=event.need,
+        members=event.members,
+        bound=getattr(event, "bound", 0),
+        fits=getattr(event, "fits", 0),
+        short_of=tuple(tuple(pair) for pair in getattr(event, "short_of", ())),
+        fits_across_domains=getattr(event, "fits_across_domains", False),
+        unmodelled=tuple(getattr(event, "unmodelled", ())),
+        forecast=isinstance(event, log.PlacementForecast),
+    )
+
+
+def _decision(event: Any) -> str:
+    return _about(event, str(sentences(facts_of_event(event))))
+
+
+def _conflict(event: log.PodGroupConflicted) -> str:
+    text = str(sentences(facts_of_event(event)))
+    if event.domains:
+        text += " " + gettext("Domains: %(domains)s.") % {"domains": ", ".join(event.domains)}
+    if event.nodes:
+        text += " " + gettext("Nodes: %(nodes)s.") % {"nodes": ", ".join(event.nodes)}
+    return _about(event, text)
+
+
+SENTENCES: dict[str, Callable[[Any], str]] = {
+    "ClusterRegistered": _registered,
+    "ClusterModeChanged": _mode,
+    "FeatureGateChanged": _gate,
+    "SnapshotImported": _imported,
+    "NodeAdded": _node_added,
+    "NodeUpdated": _node_updated,
+    "NodeRemoved": _node_removed,
+    "WorkloadAdded": _workload,
+    "PodGroupCreated": _group_created,
+    "PodGroupUpdated": _group_updated,
+    "PodGroupClosed": _group_closed,
+    "PodAdded": _pod_added,
+    "PodUpdated": _pod_updated,
+    "PodRemoved": _pod_removed,
+    "PodGroupPlaced": _decision,
+    "PodGroupUnschedulable": _decision,
+    "PodGroupHeld": _decision,
+    "PodGroupConflicted": _conflict,
+    "PlacementForecast": _decision,
+}
+"""One maker of sentences for each event type; a test holds it and the catalogue together."""
+
+
+def sentence(event: log.Event) -> str:
+    """The event in one or a few sentences of the active language."""
+    return SENTENCES[type(event).__name__](event)

@@ -1,0 +1,29 @@
+"""What is wrong with an input: the field, the reason code in words, and the message of the one who refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext
+
+from scheduling.wording import words
+
+
+def sentence(problem: Any) -> str:
+    """A problem of an import or a form: reason in the reader's language, then the exact message with its field."""
+    values = {
+        "path": problem.path,
+        "why": words.word(words.PROBLEMS, problem.reason),
+        "message": problem.message,
+    }
+    if problem.path and problem.message:
+        return gettext("%(path)s: %(why)s. %(message)s") % values
+    if problem.path:
+        return gettext("%(path)s: %(why)s.") % values
+    return gettext("%(why)s. %(message)s") % values if problem.message else f"{values['why']}."
+
+
+def subject(problem: Any) -> str:
+    """The object a problem is about, as ``kind namespace/name``."""
+    name = f"{problem.namespace}/{problem.name}" if problem.namespace else problem.name
+    return " ".join(part for part in (problem.kind, name) if part)

@@ -1,0 +1,73 @@
+"""Amounts as people read them: the one place where milli-cores, bytes and durations become text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.utils.formats import number_format
+from django.utils.translation import gettext, ngettext
+
+MEMORY = ("memory", "ephemeral-storage")
+_STEPS = ((1 << 50, "PiB"), (1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def count(value: int | float) -> str:
+    """A number with the separators of the active language: ``61,204``."""
+    return str(number_format(value, use_l10n=True, force_grouping=True))
+
+
+def _short(value: float) -> str:
+    """At most one decimal, and none when it would say nothing."""
+    rounded = round(value, 1)
+    return count(int(rounded)) if rounded == int(rounded) else count(rounded)
+
+
+def in_bytes(amount: int) -> str:
+    """Bytes in the largest binary unit that keeps them above one: ``512 GiB``, ``1.5 TiB``, ``12 B``."""
+    sign = "-" if amount < 0 else ""
+    size = abs(amount)
+    for step, unit in _STEPS:
+        if size >= step:
+            return f"{sign}{_short(size / step)} {unit}"
+    return f"{sign}{count(size)} B"
+
+
+def cores(milli: int) -> str:
+    """Milli-cores as cores; what is no multiple of a tenth of a core stays exact: ``4``, ``0.5``, ``250m``."""
+    return _short(milli / 1000) if milli % 100 == 0 else f"{count(milli)}m"
+
+
+def amount(resource: str, value: int) -> str:
+    """An amount of a resource without its name: whole units except cpu, which is kept in milli-cores."""
+    if resource == "cpu":
+        return cores(value)
+    if resource in MEMORY or resource.startswith("hugepages-"):
+        return in_bytes(value)
+    return count(value)
+
+
+def quantity(resource: str, value: int) -> str:
+    """An amount with its resource: ``8 nvidia.com/gpu``, ``16 GiB memory``, ``4 cpu``."""
+    return f"{amount(resource, value)} {resource}"
+
+
+def quantities(pairs: Iterable[Iterable[object]]) -> str:
+    """(resource, amount) pairs as one list; pods come last, as they are the least of anybody's troubles."""
+    known = [(str(resource), int(str(value))) for resource, value in pairs]
+    known.sort(key=lambda pair: (pair[0] == "pods", not pair[0].endswith("gpu"), pair[0]))
+    return ", ".join(quantity(resource, value) for resource, value in known)
+
+
+def duration(seconds: float) -> str:
+    """A waiting time in its one or two largest units."""
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return ngettext("%(n)s second", "%(n)s seconds", whole) % {"n": whole}
+    minutes = whole // 60
+    if minutes < 60:
+        return ngettext("%(n)s minute", "%(n)s minutes", minutes) % {"n": minutes}
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return gettext("%(hours)s h %(minutes)s min") % {"hours": hours, "minutes": minutes}
+    days, hours = divmod(hours, 24)
+    return gettext("%(days)s d %(hours)s h") % {"days": count(days), "hours": hours}

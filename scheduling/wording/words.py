@@ -1,0 +1,217 @@
+"""The words for every code: verdicts, reasons, states, modes, kinds of events. English here, Japanese in locale/ja."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext, pgettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
+
+from scheduling.engine.reasons import Reason, Verdict
+
+VERDICTS: dict[str, Any] = {
+    Verdict.PLACED: pgettext_lazy("verdict", "placed"),
+    Verdict.PROVED_INFEASIBLE: pgettext_lazy("verdict", "proved infeasible"),
+    Verdict.NOT_FOUND: pgettext_lazy("verdict", "not found"),
+    Verdict.HELD: pgettext_lazy("verdict", "held"),
+    Verdict.CONFLICTED: pgettext_lazy("verdict", "conflicted"),
+}
+
+REASONS: dict[str, Any] = {
+    Reason.CAPACITY: pgettext_lazy("reason", "no room now"),
+    Reason.NEVER_FITS: pgettext_lazy("reason", "never fits"),
+    Reason.NOT_ENOUGH_PODS: pgettext_lazy("reason", "too few members"),
+    Reason.NO_PODGROUP: pgettext_lazy("reason", "PodGroup missing"),
+    Reason.NO_SUCH_DOMAIN: pgettext_lazy("reason", "no such domain"),
+    Reason.STICKY_DOMAIN: pgettext_lazy("reason", "domain-sticky wait"),
+    Reason.DOMAIN_LOST: pgettext_lazy("reason", "domain lost"),
+    Reason.CONFLICTING_DOMAINS: pgettext_lazy("reason", "members in several domains"),
+    Reason.UNMODELLED: pgettext_lazy("reason", "not modelled"),
+    Reason.TAINT: pgettext_lazy("reason", "taint not tolerated"),
+    Reason.SELECTOR: pgettext_lazy("reason", "selector or affinity"),
+    Reason.NODE_NOT_READY: pgettext_lazy("reason", "node not ready"),
+    Reason.CORDONED: pgettext_lazy("reason", "node cordoned"),
+    Reason.SCHEDULER_NAME: pgettext_lazy("reason", "different schedulers"),
+    Reason.INVALID: pgettext_lazy("reason", "not valid"),
+    Reason.NOT_FOUND_BY_HEURISTIC: pgettext_lazy("reason", "search ended without a fit"),
+}
+
+REASON_SENTENCES: dict[str, Any] = {
+    Reason.CAPACITY: _("There is not enough room now; an empty domain would do."),
+    Reason.NEVER_FITS: _("Not even an empty domain is large enough."),
+    Reason.NOT_ENOUGH_PODS: _("Fewer members than minCount exist, so the group is not evaluated."),
+    Reason.NO_PODGROUP: _("Pods name a PodGroup that does not exist."),
+    Reason.NO_SUCH_DOMAIN: _("No node carries the topology key."),
+    Reason.STICKY_DOMAIN: _(
+        "Bound members pin the group to their domain, which has no room for what is missing."
+    ),
+    Reason.DOMAIN_LOST: _(
+        "The node of a bound member is gone or has lost the label, so the domain cannot be told."
+    ),
+    Reason.CONFLICTING_DOMAINS: _("Bound members lie in more than one domain; nothing is guessed."),
+    Reason.UNMODELLED: _(
+        "Members use something that is not modelled here: neither a fit nor a proof is claimed."
+    ),
+    Reason.TAINT: _("Nodes with room carry a taint that the members do not tolerate."),
+    Reason.SELECTOR: _("Node selector or required node affinity leaves too few nodes."),
+    Reason.NODE_NOT_READY: _("Nodes that would do are not ready."),
+    Reason.CORDONED: _("Nodes that would do are cordoned."),
+    Reason.SCHEDULER_NAME: _("Members name different schedulers, so no one scheduler may place the group."),
+    Reason.INVALID: _("The object is not valid and was refused."),
+    Reason.NOT_FOUND_BY_HEURISTIC: _(
+        "The search used did not find a fit; that is no proof that there is none."
+    ),
+}
+
+LIFTED_BY: dict[str, Any] = {
+    Reason.CAPACITY: _("Lifted by members that end or leave, or by nodes that join the domain."),
+    Reason.NEVER_FITS: _(
+        "Lifted by larger domains, or by a new generation with a smaller minCount or smaller members."
+    ),
+    Reason.NOT_ENOUGH_PODS: _("Lifted when the missing members are created."),
+    Reason.NO_PODGROUP: _("Lifted when the PodGroup is created."),
+    Reason.NO_SUCH_DOMAIN: _("Lifted by labels on nodes."),
+    Reason.STICKY_DOMAIN: _("Lifted by room in that domain, or by a new generation."),
+    Reason.DOMAIN_LOST: _("Lifted when the node comes back, or by a new generation."),
+    Reason.CONFLICTING_DOMAINS: _("Lifted when members leave all domains but one."),
+    Reason.UNMODELLED: _("Lifted by a version of the console that models it."),
+    Reason.TAINT: _("Lifted by a toleration, or when the taint is removed."),
+    Reason.SELECTOR: _("Lifted by labels on nodes, or by another selector."),
+    Reason.NODE_NOT_READY: _("Lifted when those nodes become ready."),
+    Reason.CORDONED: _("Lifted when those nodes are uncordoned."),
+    Reason.SCHEDULER_NAME: _("Lifted by members with one schedulerName."),
+    Reason.INVALID: _("Lifted by a valid object."),
+    Reason.NOT_FOUND_BY_HEURISTIC: _("Lifted by an exact search, or by more room."),
+}
+
+STATUSES: dict[str, Any] = {
+    "scheduled": pgettext_lazy("status", "scheduled"),
+    "pending": pgettext_lazy("status", "pending"),
+    "held": pgettext_lazy("status", "held"),
+    "error": pgettext_lazy("status", "error"),
+    "finished": pgettext_lazy("status", "finished"),
+    "empty": pgettext_lazy("status", "no members"),
+    "degraded": pgettext_lazy("status", "degraded"),
+}
+
+MODES: dict[str, Any] = {
+    "simulated": pgettext_lazy("mode", "simulated"),
+    "observed": pgettext_lazy("mode", "observed"),
+}
+
+POLICIES: dict[str, Any] = {
+    "gang": pgettext_lazy("policy", "gang"),
+    "basic": pgettext_lazy("policy", "basic"),
+}
+
+SUBJECTS: dict[str, Any] = {
+    "cluster": pgettext_lazy("subject", "cluster"),
+    "node": pgettext_lazy("subject", "node"),
+    "workload": pgettext_lazy("subject", "Workload"),
+    "podgroup": pgettext_lazy("subject", "PodGroup"),
+    "pod": pgettext_lazy("subject", "pod"),
+}
+
+EVENT_TYPES: dict[str, Any] = {
+    "ClusterRegistered": _("cluster registered"),
+    "ClusterModeChanged": _("mode changed"),
+    "FeatureGateChanged": _("feature gate switched"),
+    "SnapshotImported": _("snapshot imported"),
+    "NodeAdded": _("node added"),
+    "NodeUpdated": _("node changed"),
+    "NodeRemoved": _("node removed"),
+    "WorkloadAdded": _("Workload added"),
+    "PodGroupCreated": _("PodGroup created"),
+    "PodGroupUpdated": _("PodGroup changed"),
+    "PodGroupClosed": _("PodGroup closed"),
+    "PodAdded": _("pod added"),
+    "PodUpdated": _("pod changed"),
+    "PodRemoved": _("pod removed"),
+    "PodGroupPlaced": _("PodGroup placed"),
+    "PodGroupUnschedulable": _("PodGroup unschedulable"),
+    "PodGroupHeld": _("PodGroup held"),
+    "PodGroupConflicted": _("PodGroup conflicted"),
+    "PlacementForecast": _("placement forecast"),
+}
+
+CLOSE_REASONS: dict[str, Any] = {
+    "ended": _("ended by a person"),
+    "removed": _("gone from the cluster"),
+    "superseded": _("superseded by a new generation"),
+}
+
+REMOVE_REASONS: dict[str, Any] = {
+    "removed": _("absent from a complete import"),
+    "deleted": _("deleted by a person"),
+    "node_lost": _("its node was lost"),
+    "group_ended": _("its group ended"),
+}
+
+PROBLEMS: dict[str, Any] = {
+    "FieldValueRequired": _("a value is required"),
+    "FieldValueInvalid": _("the value is not valid"),
+    "FieldValueForbidden": _("the field is not allowed here"),
+    "FieldValueNotSupported": _("the value is not one of those supported"),
+    "FieldValueDuplicate": _("the value is there twice"),
+    "FieldValueNotFound": _("what the value names does not exist"),
+    "FieldValueTooLong": _("the value is too long"),
+    "FieldValueTooMany": _("there are too many entries"),
+    "FieldValueTypeInvalid": _("the value has the wrong type"),
+    "Undecodable": _("cannot be read"),
+    "Invalid": _("not valid"),
+    "NotFound": _("does not exist"),
+    "AlreadyExists": _("exists already"),
+    "Conflict": _("contradicts what is there"),
+    "Forbidden": _("not allowed"),
+}
+
+UNMODELLED: dict[str, Any] = {
+    "podAffinity": _("pod affinity"),
+    "podAntiAffinity": _("pod anti-affinity"),
+    "hostPorts": _("host ports"),
+    "volumes": _("volumes"),
+    "resourceClaims": _("resource claims (DRA)"),
+    "topologySpread": _("topology spread constraints"),
+}
+
+
+def word(table: dict[str, Any], code: str) -> str:
+    """The word for a code in the active language; a code without a word is shown as it is, never hidden."""
+    return str(table.get(code, code))
+
+
+def cause(code: str) -> str:
+    """Why nodes of a domain are out: a reason, or ``capacity:<resource>`` for nodes that lack that resource."""
+    name, _colon, resource = code.partition(":")
+    if resource:
+        return gettext("too little %(resource)s") % {"resource": resource}
+    return word(REASONS, name)
+
+
+def domain_kind(topology_key: str) -> str:
+    """What one domain of a key is called: ``topology.example.com/rack`` has racks; "cluster" without a key."""
+    if not topology_key:
+        return pgettext("domain kind", "cluster")
+    kinds = {
+        "rack": pgettext("domain kind", "rack"),
+        "zone": pgettext("domain kind", "zone"),
+        "region": pgettext("domain kind", "region"),
+        "block": pgettext("domain kind", "block"),
+        "hostname": pgettext("domain kind", "host"),
+        "host": pgettext("domain kind", "host"),
+    }
+    last = topology_key.rsplit("/", 1)[-1].rsplit(".", 1)[-1]
+    return kinds.get(last, last)
+
+
+def domain_name(topology_key: str, domain: str) -> str:
+    """A domain as it stands in a sentence: its value, and what to call the whole cluster or an empty label value."""
+    if not topology_key:
+        return gettext("the whole cluster")
+    return domain if domain else gettext("(empty label value)")
+
+
+def unmodelled(names: object) -> str:
+    """What the engine does not model of a group, as a list."""
+    listed: list[str] = [str(name) for name in names] if isinstance(names, list | tuple) else []
+    return ", ".join(word(UNMODELLED, name) for name in listed)
