@@ -1,0 +1,1 @@
+"""What pages, the API and the live feed read. Nothing here writes."""

@@ -1,0 +1,324 @@
+"""The rack map of a cluster: a columnar snapshot, absolute values of what changed since, and the headline
+numbers.
+
+Everything in one answer is of one moment (one REPEATABLE READ transaction) and carries ``epoch`` (the
+version of the node table) and ``seq`` (the newest event in it). Node indices are stable within an epoch.
+
+A node's *runs* are ``(group, gpus)`` pairs: how many of its GPUs the members of a PodGroup hold, -1 for pods
+of none. ``gpus`` 0 means that the group has members there that use no GPU. What is left up to the node's
+``gpus`` is free.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, TypedDict
+
+import orjson
+from django.db import connection, transaction
+from django.db.models import Count, F, Func, Q, QuerySet, Sum, TextField, Value
+from django.db.models.functions import Cast, Greatest
+
+from scheduling.models import Cluster, NodeRow, PodGroupRow, TableHead
+
+VERSION = 1
+
+CORDONED, NOT_READY, TAINTED, REMOVED = 1, 2, 4, 8
+"""Bits of a node's ``state``. TAINTED: NoSchedule or NoExecute, the taints that Kubernetes sets by itself
+left out.
+"""
+
+LARGE_DOMAIN_GPUS = 64
+"""``domains_64`` counts the domains with at least so many usable free GPUs."""
+
+_TOPOLOGY_WORD = re.compile(r"rack|zone|block|row|switch|domain|hostname|region|nvlink|clique")
+
+
+class TopologyKey(TypedDict):
+    """A label key that can name domains: how many values it has, how many open PodGroups are constrained by
+    it.
+    """
+
+    key: str
+    domains: int
+    groups: int
+
+
+class Kpi(TypedDict):
+    """``largest``: the most free GPUs that usable nodes (ready, not cordoned) of one domain have together,
+    which is the upper bound for a gang that fits one domain now. ``unlabelled``: nodes without the key.
+    ``pending``: waiting groups."""
+
+    nodes: int
+    gpus: int
+    gpus_used: int
+    pending: int
+    unlabelled: int
+    largest: int
+    domains_64: int
+
+
+class Columns(TypedDict):
+    """One entry a node in each column but ``owners``: there per node the number of its runs, then the runs,
+    all flat.
+
+    ``domain`` and the groups in ``owners`` are indices into the snapshot's lists.
+    """
+
+    index: list[int]
+    name: list[str]
+    domain: list[int]
+    state: list[int]
+    gpus: list[int]
+    owners: list[int]
+
+
+class Snapshot(TypedDict):
+    v: int
+    epoch: int
+    seq: int
+    key: str
+    keys: list[TopologyKey]
+    domains: list[str]
+    groups: list[str]
+    nodes: Columns
+    kpi: Kpi
+
+
+Delta = TypedDict(
+    "Delta",
+    {
+        "t": Literal["delta"],
+        "epoch": int,
+        "from": int,
+        "to": int,
+        "ts": int,
+        "groups": list[str],
+        # [index, name, domain or None, state, gpus, [group index or -1, gpus]...]
+        "nodes": list[list[Any]],
+        "kpi": Kpi,
+    },
+)
+"""Nodes changed in ``(from, to]`` with their values as of ``to``; group indices are into this message's
+``groups``.
+"""
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """Everything read inside is of one moment. Inside a transaction already open, its isolation is what
+    counts.
+    """
+    nested = connection.in_atomic_block
+    with transaction.atomic():
+        if not nested:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+def head(cluster: Cluster) -> tuple[int, int]:
+    """(epoch, seq) of the node table."""
+    return TableHead.objects.filter(stream_id=cluster.pk, name="nodes").values_list("version", "seq").get()
+
+
+def snapshot(cluster: Cluster, key: str | None = None) -> Snapshot:
+    """The whole map by a topology key; None or "": the default key. Removed nodes are left out."""
+    with one_moment():
+        epoch, seq = head(cluster)
+        rows = list(
+            _nodes(cluster)
+            .filter(removed=False)
+            .order_by("index")
+            .values_list(
+                "index",
+                "name",
+                _text("labels"),
+                _text("taints"),
+                "unschedulable",
+                "ready",
+                "gpus",
+                _text("occupants"),
+            )
+        )
+        all_labels = [orjson.loads(row[2]) for row in rows]
+        keys = _topology_keys(cluster, all_labels)
+        key = key or _default(keys)
+        headline = kpi(cluster, key)
+
+    values = [labels.get(key) for labels in all_labels]
+    domains = sorted({value for value in values if value is not None}, key=_natural)
+    domain_index: dict[str | None, int] = {name: number for number, name in enumerate(domains)}
+    group_index: dict[str, int] = {}
+    owners: list[int] = []
+    for row in rows:
+        runs = _runs(row[7], group_index)
+        owners.append(len(runs))
+        for run in runs:
+            owners += run
+    return {
+        "v": VERSION,
+        "epoch": epoch,
+        "seq": seq,
+        "key": key,
+        "keys": keys,
+        "domains": domains,
+        "groups": list(group_index),
+        "nodes": {
+            "index": [row[0] for row in rows],
+            "name": [row[1] for row in rows],
+            "domain": [domain_index.get(value, -1) for value in values],
+            "state": [_state(row[4], row[5], row[3]) for row in rows],
+            "gpus": [row[6] for row in rows],
+            "owners": owners,
+        },
+        "kpi": headline,
+    }
+
+
+def delta(cluster: Cluster, key: str, since: int) -> Delta | None:
+    """What changed after ``since``; None when the log has not come that far (the asker is of another
+    history).
+    """
+    with one_moment():
+        epoch, seq = head(cluster)
+        if since > seq:
+            return None
+        rows = list(
+            _nodes(cluster)
+            .filter(changed_seq__gt=since)
+            .order_by("index")
+            .values_list(
+                "index",
+                "name",
+                _label(key),
+                _text("taints"),
+                "unschedulable",
+                "ready",
+                "gpus",
+                _text("occupants"),
+                "removed",
+            )
+        )
+        headline = kpi(cluster, key)
+    group_index: dict[str, int] = {}
+    nodes: list[list[Any]] = []
+    for index, name, domain, taints, unschedulable, ready, gpus, occupants, removed in rows:
+        state = _state(unschedulable, ready, taints) | (REMOVED if removed else 0)
+        nodes.append([index, name, domain, state, gpus, *_runs(occupants, group_index)])
+    return {
+        "t": "delta",
+        "epoch": epoch,
+        "from": since,
+        "to": seq,
+        "ts": time.time_ns() // 1_000_000,
+        "groups": list(group_index),
+        "nodes": nodes,
+        "kpi": headline,
+    }
+
+
+def kpi(cluster: Cluster, key: str) -> Kpi:
+    """The headline numbers of the map by a topology key, counted by the database."""
+    usable_free = Sum(
+        Greatest(F("gpus") - F("gpus_used"), 0), filter=Q(ready=True, unschedulable=False), default=0
+    )
+    by_domain = list(
+        _nodes(cluster)
+        .filter(removed=False)
+        .annotate(domain=_label(key))
+        .values("domain")
+        .annotate(count=Count("pk"), total=Sum("gpus"), used=Sum("gpus_used"), free=usable_free)
+        .values_list("domain", "count", "total", "used", "free")
+    )
+    free = [row[4] for row in by_domain if row[0] is not None]
+    return {
+        "nodes": sum(row[1] for row in by_domain),
+        "gpus": sum(row[2] for row in by_domain),
+        "gpus_used": sum(row[3] for row in by_domain),
+        "pending": PodGroupRow.objects.filter(
+            cluster=cluster, closed=False, waiting_since__isnull=False
+        ).count(),
+        "unlabelled": sum(row[1] for row in by_domain if row[0] is None),
+        "largest": max(free, default=0),
+        "domains_64": sum(1 for amount in free if amount >= LARGE_DOMAIN_GPUS),
+    }
+
+
+def topology_keys(cluster: Cluster) -> list[TopologyKey]:
+    """Label keys of the cluster's nodes that can name domains, the most used by PodGroups first."""
+    with one_moment():
+        texts = _nodes(cluster).filter(removed=False).values_list(_text("labels"), flat=True)
+        return _topology_keys(cluster, [orjson.loads(text) for text in texts])
+
+
+def default_key(cluster: Cluster) -> str:
+    """The key most used by PodGroups, else a rack-like one, "" when the nodes carry none."""
+    return _default(topology_keys(cluster))
+
+
+def _topology_keys(cluster: Cluster, all_labels: list[dict[str, str]]) -> list[TopologyKey]:
+    """Keys that open PodGroups name, and keys whose name says that they are about topology."""
+    used = dict(
+        PodGroupRow.objects.filter(cluster=cluster, closed=False)
+        .exclude(topology_key="")
+        .values_list("topology_key")
+        .annotate(groups=Count("pk"))
+        .order_by()
+    )
+    values: dict[str, set[str]] = {key: set() for key in used}
+    names = Counter(key for labels in all_labels for key in labels)
+    values |= {key: set() for key in names if _TOPOLOGY_WORD.search(key) and key not in values}
+    for labels in all_labels:
+        for key in labels.keys() & values.keys():
+            values[key].add(labels[key])
+    keys: list[TopologyKey] = [
+        {"key": key, "domains": len(found), "groups": used.get(key, 0)} for key, found in values.items()
+    ]
+    return sorted(keys, key=lambda entry: (-entry["groups"], "rack" not in entry["key"], entry["key"]))
+
+
+def _default(keys: list[TopologyKey]) -> str:
+    return keys[0]["key"] if keys else ""
+
+
+def _nodes(cluster: Cluster) -> QuerySet[NodeRow]:
+    return NodeRow.objects.filter(cluster=cluster)
+
+
+def _text(column: str) -> Cast:
+    """A JSON column as text: orjson reads it faster than the database driver does."""
+    return Cast(column, TextField())
+
+
+def _label(key: str) -> Func:
+    """The node's value of a label. Not a key transform: that would take a key of digits for an array
+    index.
+    """
+    return Func(F("labels"), Value(key), function="jsonb_extract_path_text", output_field=TextField())
+
+
+def _state(unschedulable: bool, ready: bool, taints: str) -> int:
+    tainted = taints != "[]" and any(
+        effect in ("NoSchedule", "NoExecute") and not key.startswith("node.kubernetes.io/")
+        for key, _, effect in orjson.loads(taints)
+    )
+    return (CORDONED if unschedulable else 0) | (0 if ready else NOT_READY) | (TAINTED if tainted else 0)
+
+
+def _runs(occupants: str, group_index: dict[str, int]) -> list[list[int]]:
+    """The runs of a node; groups not seen before are appended to ``group_index``."""
+    return [
+        [group_index.setdefault(group, len(group_index)) if group else -1, gpus]
+        for group, _, gpus in orjson.loads(occupants)
+        if group or gpus
+    ]
+
+
+def _natural(name: str) -> list[tuple[int, int | str]]:
+    """Sort key by which rack-2 comes before rack-10."""
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name) if part]
