@@ -1,0 +1,56 @@
+"""Sets of names under a key, in order of arrival, with a cheap copy.
+
+A copy shares the inner sets with its origin; whichever side writes to a key first takes its own copy of
+that one set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+
+class Buckets:
+    """key -> ordered set of names. An empty set is no key."""
+
+    __slots__ = ("_owned", "_sets")
+
+    def __init__(self) -> None:
+        self._sets: dict[str, dict[str, None]] = {}
+        self._owned: set[str] = set()
+
+    def add(self, key: str, name: str) -> None:
+        self._own(key)[name] = None
+
+    def discard(self, key: str, name: str) -> None:
+        """Take a name out; nothing happens when it is not there."""
+        if name not in self._sets.get(key, ()):
+            return
+        names = self._own(key)
+        del names[name]
+        if not names:
+            del self._sets[key]
+            self._owned.discard(key)
+
+    def get(self, key: str) -> Iterable[str]:
+        return self._sets.get(key, {}).keys()
+
+    def copy(self) -> Buckets:
+        other = Buckets()
+        other._sets = self._sets.copy()
+        self._owned = set()
+        return other
+
+    def _own(self, key: str) -> dict[str, None]:
+        if key not in self._owned:
+            self._sets[key] = dict(self._sets.get(key, {}))
+            self._owned.add(key)
+        return self._sets[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._sets
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sets)
+
+    def __len__(self) -> int:
+        return len(self._sets)

@@ -1,0 +1,65 @@
+"""Which topology domains a group may be put into: all of its key, or the one its bound members pin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduling.engine.reasons import Reason
+from scheduling.engine.roster import Roster
+from scheduling.engine.state import ClusterState
+from scheduling.engine.topology import ALL_NODES, TopologyIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """``index``: the domains to look at; ``total``: how many the key has; ``pinned``: whether bound members
+    chose.
+    """
+
+    index: TopologyIndex
+    total: int
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Facts that contradict each other. ``domains``: where bound members lie; ``nodes``: gone or without
+    the key.
+    """
+
+    reason: Reason
+    domains: tuple[str, ...]
+    nodes: tuple[str, ...]
+
+
+def enforced(state: ClusterState, roster: Roster) -> bool:
+    """Whether the group is held to one domain: it names a key and the gates are on."""
+    return roster.group is not None and roster.group.topology_key != "" and state.tas_enforced
+
+
+def candidates(state: ClusterState, roster: Roster) -> Candidates | Conflict:
+    """The domains to look at. Without a constraint, or with a gate off, one domain of all nodes; nothing
+    pins it.
+    """
+    if roster.group is None or not enforced(state, roster):
+        index = state.index(ALL_NODES)
+        return Candidates(index, len(index.domains), pinned=False)
+    key = roster.group.topology_key
+    index = state.index(key)
+    if not roster.bound:
+        return Candidates(index, len(index.domains), pinned=False)
+    found: set[str] = set()
+    lost: set[str] = set()
+    for name in {pod.node for pod in roster.bound}:
+        node = state.nodes.get(name)
+        value = node.label(key) if node is not None else None
+        if value is None:
+            lost.add(name)
+        else:
+            found.add(value)
+    if len(found) > 1:
+        return Conflict(Reason.CONFLICTING_DOMAINS, tuple(sorted(found)), tuple(sorted(lost)))
+    if lost:
+        return Conflict(Reason.DOMAIN_LOST, tuple(sorted(found)), tuple(sorted(lost)))
+    pin = index.number[found.pop()]
+    return Candidates(index.only(pin), len(index.domains), pinned=True)

@@ -1,0 +1,122 @@
+"""The numbers of all nodes as int64 columns, one row (slot) a node, so that a question is asked of every
+node at once.
+
+A slot belongs to a node for as long as the node is in the cluster; slots of nodes that left are used again.
+Nothing may depend on the order of slots: whoever needs an order takes it from ``topology.TopologyIndex``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+AMOUNT_LIMIT = 1 << 52
+"""Amounts at and above this saturate: allocatable just below it, requests at it, so that sums stay inside
+int64 and whatever asks for more than the limit (4 PiB in bytes) fits nowhere.
+"""
+
+_FIRST_ROWS = 64
+
+
+class Columns:
+    """Per node: allocatable and used amount of each resource, how many unfinished pods lie on it, when it
+    changed.
+
+    ``slot``: node name -> row; ``node``: row -> node name, "" when vacant. ``alloc``/``free``: resource ->
+    column; free is allocatable less the requests of bound unfinished pods and is negative on an
+    over-committed node. ``pods_on``: number of such pods. ``changed``: value of ``clock`` when something
+    other than room last changed about the node (labels, taints, cordon, readiness, name).
+    """
+
+    def __init__(self) -> None:
+        self.slot: dict[str, int] = {}
+        self.node: list[str] = []
+        self.alloc: dict[str, Ints] = {}
+        self.free: dict[str, Ints] = {}
+        self.pods_on: Ints = np.zeros(_FIRST_ROWS, np.int64)
+        self.changed: Ints = np.zeros(_FIRST_ROWS, np.int64)
+        self.clock = 0
+        self._vacant: list[int] = []
+
+    @property
+    def rows(self) -> int:
+        """Length of every column, vacant rows included."""
+        return len(self.pods_on)
+
+    def add(self, name: str) -> int:
+        """Take a row for a node that is not there yet; everything on it is zero."""
+        if self._vacant:
+            row = self._vacant.pop()
+            self.node[row] = name
+        else:
+            row = len(self.node)
+            self.node.append(name)
+            if row == self.rows:
+                self._grow(2 * self.rows)
+        self.slot[name] = row
+        self.touch(row)
+        return row
+
+    def remove(self, name: str) -> None:
+        row = self.slot.pop(name)
+        for column in (*self.alloc.values(), *self.free.values(), self.pods_on):
+            column[row] = 0
+        self.node[row] = ""
+        self._vacant.append(row)
+
+    def touch(self, row: int) -> None:
+        """Note that the node of this row changed in something other than room."""
+        self.clock += 1
+        self.changed[row] = self.clock
+
+    def set_allocatable(self, row: int, amounts: Iterable[tuple[str, int]]) -> None:
+        """Replace what the node offers; what is used stays."""
+        new = {resource: min(amount, AMOUNT_LIMIT - 1) for resource, amount in amounts}
+        for resource in new:
+            self._need(resource)
+        for resource, alloc in self.alloc.items():
+            amount = new.get(resource, 0)
+            self.free[resource][row] += amount - alloc[row]
+            alloc[row] = amount
+
+    def charge(self, row: int, requests: Iterable[tuple[str, int]], pods: int) -> None:
+        """Take room for one pod (``pods`` 1) or give it back (``pods`` -1)."""
+        for resource, amount in requests:
+            self._need(resource)
+            self.free[resource][row] -= pods * min(amount, AMOUNT_LIMIT)
+        self.pods_on[row] += pods
+
+    def copy(self) -> Columns:
+        other = Columns()
+        other.slot = self.slot.copy()
+        other.node = self.node.copy()
+        other.alloc = {resource: column.copy() for resource, column in self.alloc.items()}
+        other.free = {resource: column.copy() for resource, column in self.free.items()}
+        other.pods_on = self.pods_on.copy()
+        other.changed = self.changed.copy()
+        other.clock = self.clock
+        other._vacant = self._vacant.copy()
+        return other
+
+    def _need(self, resource: str) -> None:
+        if resource not in self.alloc:
+            self.alloc[resource] = np.zeros(self.rows, np.int64)
+            self.free[resource] = np.zeros(self.rows, np.int64)
+
+    def _grow(self, rows: int) -> None:
+        for table in (self.alloc, self.free):
+            for resource, column in table.items():
+                table[resource] = _longer(column, rows)
+        self.pods_on = _longer(self.pods_on, rows)
+        self.changed = _longer(self.changed, rows)
+
+
+def _longer(column: Ints, rows: int) -> Ints:
+    longer = np.zeros(rows, np.int64)
+    longer[: len(column)] = column
+    return longer

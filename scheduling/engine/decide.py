@@ -1,0 +1,219 @@
+"""One group, one state, one decision. Nothing is changed; the same state gives the same decision to the byte.
+
+The law: with the gates on, at least minCount members are in one topology domain at once, or nothing is
+placed. Bound members count, at least one member is placed in the cycle, and placing goes on past minCount
+as far as the domain holds. The basic policy has a quorum of one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scheduling.engine import mixed, uniform
+from scheduling.engine.candidates import Candidates, Conflict, candidates, enforced
+from scheduling.engine.capacity import Field, field, held_by
+from scheduling.engine.columns import Ints
+from scheduling.engine.decision import Decision, DomainCount, Funnel, ShapeCount, VerdictSummary
+from scheduling.engine.explain import shortfalls
+from scheduling.engine.packing import Packing, assignments, wholly_free
+from scheduling.engine.reasons import Reason, Verdict
+from scheduling.engine.roster import Roster, roster
+from scheduling.engine.state import ClusterState
+from scheduling.engine.topology import ALL_NODES
+
+__all__ = ["PROFILES", "Decision", "DomainCount", "Funnel", "ShapeCount", "VerdictSummary", "decide"]
+
+PROFILES = ("exact",)
+
+_SHOWN_WHEN_PLACED = 8
+"""Domains counted in a decision that places: the chosen one and the next best."""
+
+
+def decide(state: ClusterState, group_key: str, *, profile: str = "exact") -> Decision:
+    """What to do with the group now. ValueError for an unknown profile; a group nobody names is held."""
+    if profile not in PROFILES:
+        raise ValueError(f"profile {profile!r} is none of {', '.join(PROFILES)}")
+    who = roster(state, group_key)
+    start = _start(state, who, profile)
+    held = held_reason(who)
+    if held is not None:
+        return replace(start, verdict=Verdict.HELD, reason=held)
+    where = undisputed(state, who)
+    if isinstance(where, Conflict):
+        return replace(
+            start,
+            verdict=Verdict.CONFLICTED,
+            reason=where.reason,
+            conflict_domains=where.domains,
+            conflict_nodes=where.nodes,
+        )
+    if where.pinned:
+        start = replace(start, domain=where.index.domains[0])
+    if not who.waiting:
+        return replace(start, method="counting")
+    if who.unmodelled:
+        return replace(start, verdict=Verdict.NOT_FOUND, reason=Reason.UNMODELLED, unmodelled=who.unmodelled)
+    return _evaluate(state, who, where, start)
+
+
+def held_reason(who: Roster) -> Reason | None:
+    """Why the group is not evaluated, None when it is. Members behind scheduling gates exist but cannot be
+    placed.
+    """
+    if who.group is None:
+        return Reason.NO_PODGROUP
+    if len(who.bound) + len(who.waiting) < who.need:
+        return Reason.NOT_ENOUGH_PODS
+    return None
+
+
+def undisputed(state: ClusterState, who: Roster) -> Candidates | Conflict:
+    """Where to look, or what contradicts itself; the members to be placed must name one scheduler."""
+    if len({pod.scheduler_name for pod in who.waiting}) > 1:
+        return Conflict(Reason.SCHEDULER_NAME, (), ())
+    return candidates(state, who)
+
+
+def _start(state: ClusterState, who: Roster, profile: str) -> Decision:
+    """The part of the decision that holds whatever comes out; as it stands, a group with nothing left to
+    place.
+    """
+    group = who.group
+    return Decision(
+        key=who.key,
+        uid=group.uid if group else "",
+        generation=group.generation if group else 0,
+        verdict=Verdict.PLACED,
+        reason="",
+        profile=profile,
+        topology_key=group.topology_key if group else "",
+        enforced=enforced(state, who),
+        domain="",
+        need=who.need,
+        bound=len(who.bound),
+        members=who.known,
+        gated=len(who.gated),
+        shapes=_shapes(who, frozenset()),
+    )
+
+
+def _shapes(who: Roster, placed: frozenset[str]) -> tuple[ShapeCount, ...]:
+    """Members by what they request, sorted by it; ``placed``: uids of those this decision places."""
+    counts: dict[tuple[tuple[str, int], ...], list[int]] = {}
+    for pod in (*who.bound, *who.waiting, *who.gated):
+        count = counts.setdefault(pod.shape.requests, [0, 0, 0])
+        count[0] += 1
+        count[1] += pod.node != ""
+        count[2] += pod.uid in placed
+    return tuple(ShapeCount(requests, *counts[requests]) for requests in sorted(counts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """``best``: the packing chosen, None when none was found. ``others``: how many each feasible domain
+    takes, best first. ``tried``: packings of the heuristic, by domain. ``proved``: nothing can fit.
+    """
+
+    best: Packing | None
+    others: list[tuple[int, int]]
+    feasible: int
+    tried: dict[int, Packing]
+    proved: bool
+    method: str
+
+
+def _evaluate(state: ClusterState, who: Roster, where: Candidates, start: Decision) -> Decision:
+    seen = field(state, where.index, who.kinds())
+    answer = _search(state, seen, who.missing)
+    start = replace(
+        start,
+        funnel=_funnel(seen, where, answer),
+        unlabelled_nodes=where.index.unlabelled,
+        over_committed=state.over_committed(),
+        method=answer.method,
+    )
+    if answer.best is not None:
+        return _placed(seen, who, start, answer, answer.best)
+    return _refused(state, seen, who, where, start, answer)
+
+
+def _search(state: ClusterState, seen: Field, missing: int) -> _Answer:
+    if not seen.index.domains:
+        return _Answer(None, [], 0, {}, True, "counting")
+    whole = wholly_free(state.columns, seen.index, seen.kinds)
+    if len(seen.kinds) == 1:
+        ranked, takes, _ = uniform.ranking(seen, whole, missing)
+        best = uniform.pack(seen, whole, int(ranked[0])) if len(ranked) else None
+        others = [(int(domain), int(takes[domain])) for domain in ranked[:_SHOWN_WHEN_PLACED]]
+        return _Answer(best, others, len(ranked), {}, best is None, "counting")
+    found, tried = mixed.search(seen, whole, missing)
+    proved = not found and bool((seen.most() < missing).all())
+    others = [(packing.domain, packing.placed) for packing in found[:_SHOWN_WHEN_PLACED]]
+    return _Answer(
+        found[0] if found else None, others, len(found), tried, proved, "counting" if proved else "heuristic"
+    )
+
+
+def _funnel(seen: Field, where: Candidates, answer: _Answer) -> Funnel:
+    usable, room = np.zeros(len(seen.index.order), bool), np.zeros(len(seen.index.domains), bool)
+    for kind, sums in enumerate(seen.sums):
+        usable |= seen.eligible(kind)
+        room |= sums > 0
+    eligible: Ints = seen.index.sums(usable.astype(np.int64))
+    return Funnel(
+        domains=where.total,
+        labelled=len(seen.index.order),
+        eligible=int((eligible > 0).sum()),
+        one_fits=int(room.sum()),
+        quorum_fits=answer.feasible,
+    )
+
+
+def _placed(seen: Field, who: Roster, start: Decision, answer: _Answer, best: Packing) -> Decision:
+    pairs = assignments(best, seen.index, seen.kinds)
+    return replace(
+        start,
+        domain=seen.index.domains[best.domain],
+        assignments=pairs,
+        shapes=_shapes(who, frozenset(uid for uid, _ in pairs)),
+        domains=tuple(_feasible(seen, domain, len(who.bound) + placed) for domain, placed in answer.others),
+    )
+
+
+def _feasible(seen: Field, domain: int, fits: int) -> DomainCount:
+    part = seen.index.slice(domain)
+    usable = np.zeros(part.stop - part.start, bool)
+    for kind in range(len(seen.kinds)):
+        usable |= seen.eligible(kind)[part]
+    return DomainCount(seen.index.domains[domain], len(usable), int(usable.sum()), fits, 0)
+
+
+def _refused(
+    state: ClusterState, seen: Field, who: Roster, where: Candidates, start: Decision, answer: _Answer
+) -> Decision:
+    own = held_by(state.columns, [(pod.node, pod.shape.requests) for pod in who.bound])
+    counts = shortfalls(state, seen, own, len(who.bound), who.missing, answer.tried)
+    return replace(
+        start,
+        verdict=Verdict.PROVED_INFEASIBLE if answer.proved else Verdict.NOT_FOUND,
+        reason=_reason(where, counts) if answer.proved else Reason.NOT_FOUND_BY_HEURISTIC,
+        domains=counts,
+        fits_across_domains=start.enforced and _fits_across(state, seen, who.missing),
+    )
+
+
+def _reason(where: Candidates, counts: tuple[DomainCount, ...]) -> str:
+    """That of the best domain; ``never_fits`` only when it is so in every domain."""
+    if where.pinned:
+        return Reason.STICKY_DOMAIN
+    if not counts:
+        return Reason.NO_SUCH_DOMAIN if where.index.unlabelled else Reason.NEVER_FITS
+    return next((count.reason for count in counts if not count.never), Reason.NEVER_FITS)
+
+
+def _fits_across(state: ClusterState, seen: Field, missing: int) -> bool:
+    """Whether the group was found to fit over all nodes of the cluster together."""
+    everywhere = field(state, state.index(ALL_NODES), seen.kinds)
+    return _search(state, everywhere, missing).best is not None

@@ -1,0 +1,236 @@
+"""Why domains do not take a group: for all of them at once, as counts. No sentence is made here.
+
+``DomainCount`` says what each number means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduling.engine.capacity import Field, Room, emptied, unbarred
+from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
+from scheduling.engine.decision import DomainCount
+from scheduling.engine.eligibility import BAR_REASON, Bar
+from scheduling.engine.packing import Packing
+from scheduling.engine.reasons import Reason
+from scheduling.engine.state import ClusterState
+from scheduling.engine.uniform import fill
+
+_FAR = np.iinfo(np.int64).max
+
+_BLAME = (Bar.NOT_READY, Bar.CORDONED, Bar.TAINT, Bar.SELECTOR)
+"""Which bar is named when lifting any of several would do: the one that most often ends by itself first."""
+
+_REASONS: tuple[str, ...] = (
+    "",
+    Reason.NOT_FOUND_BY_HEURISTIC,
+    Reason.CAPACITY,
+    *(BAR_REASON[bar] for bar in _BLAME),
+    Reason.NEVER_FITS,
+)
+"""Why a domain is short, the most hopeful first: the order of domains that hold equally many members."""
+
+_FEASIBLE, _NOT_FOUND, _CAPACITY, _BARRED, _NEVER = 0, 1, 2, 3, len(_REASONS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """Every domain with as many members in as are known to fit. ``takes``: per kind, per position;
+    ``placed``: per domain; ``missing_kind``: per domain, the first kind (in member order) of which some are
+    still out.
+    """
+
+    takes: tuple[Ints, ...]
+    placed: Ints
+    missing_kind: Ints
+
+
+def shortfalls(
+    state: ClusterState, seen: Field, own: Room, bound: int, missing: int, tried: Mapping[int, Packing]
+) -> tuple[DomainCount, ...]:
+    """One count per domain of the field, best first: most members in, then the reason that ends soonest,
+    then name.
+
+    ``own``: what bound members hold; ``bound``: how many they are; ``missing``: members to be placed at once;
+    ``tried``: the packings that a heuristic tried, by domain.
+    """
+    if not seen.index.domains:
+        return ()
+    filled = _fill(seen, tried)
+    reasons = _reasons(state, seen, own, missing, filled.placed)
+    short = np.maximum(missing - filled.placed, 0)
+    lacks = _lacks(seen, filled, short)
+    causes = _causes(seen, filled)
+    eligible = seen.index.sums(_any_eligible(seen).astype(np.int64))
+    counts = [
+        DomainCount(
+            domain, nodes, usable, bound + placed, out, reason, lack, cause, reason == Reason.NEVER_FITS
+        )
+        for domain, nodes, usable, placed, out, reason, lack, cause in zip(
+            seen.index.domains,
+            seen.index.sizes.tolist(),
+            eligible.tolist(),
+            filled.placed.tolist(),
+            short.tolist(),
+            reasons,
+            lacks,
+            causes,
+            strict=True,
+        )
+    ]
+    return tuple(sorted(counts, key=lambda count: (-count.fits, _REASONS.index(count.reason), count.domain)))
+
+
+def _any_eligible(seen: Field) -> Bools:
+    usable = np.zeros(len(seen.index.order), bool)
+    for kind in range(len(seen.kinds)):
+        usable |= seen.eligible(kind)
+    return usable
+
+
+def _fill(seen: Field, tried: Mapping[int, Packing]) -> _Filled:
+    """The packings that were tried; in the other domains the one kind that the domain takes the most
+    members of, which is certain to fit (and with one kind only is all that fits).
+    """
+    counts = np.array([[len(kind.pods)] for kind in seen.kinds], np.int64)
+    each = np.minimum(np.stack(seen.sums), counts)
+    chosen = each.argmax(axis=0)
+    takes = [np.zeros(len(seen.index.order), np.int64) for _ in seen.kinds]
+    inside = np.zeros((len(seen.kinds), len(seen.index.domains)), np.int64)
+    for kind, caps in enumerate(seen.caps):
+        whole = (chosen == kind) & (seen.sums[kind] <= counts[kind, 0])
+        takes[kind] = np.where(whole[seen.index.of], caps, 0)
+        inside[kind] = np.where(chosen == kind, each[kind], 0)
+        for domain in np.flatnonzero((chosen == kind) & ~whole).tolist():
+            part = seen.index.slice(domain)
+            takes[kind][part] = fill(caps[part], np.arange(part.stop - part.start), int(each[kind, domain]))
+    for domain, packing in tried.items():
+        part = seen.index.slice(domain)
+        for kind, take in enumerate(packing.takes):
+            takes[kind][part] = take
+            inside[kind, domain] = take.sum()
+    return _Filled(tuple(takes), inside.sum(axis=0), (inside < counts).argmax(axis=0))
+
+
+def _reasons(state: ClusterState, seen: Field, own: Room, missing: int, placed: Ints) -> list[str]:
+    """Per domain: room now, room when empty, room when empty and open to all; the first that would do names
+    the reason.
+    """
+    empty = emptied(state, seen, own)
+    when_empty = empty.most() >= missing
+    when_open = unbarred(empty, _BLAME).most() >= missing
+    codes = np.full(len(placed), _NEVER, np.int64)
+    if (when_open & ~when_empty).any():
+        codes = np.where(when_open, _blamed(empty, missing), codes)
+    codes[when_empty] = _CAPACITY
+    codes[seen.most() >= missing] = _NOT_FOUND
+    codes[placed >= missing] = _FEASIBLE
+    return [_REASONS[code] for code in codes.tolist()]
+
+
+def _blamed(empty: Field, missing: int) -> Ints:
+    """Per domain: the bar that would do if lifted alone; when none would, the one on the most nodes."""
+    counts = np.stack([_barred_nodes(empty, bar) for bar in _BLAME])
+    blamed: Ints = counts.argmax(axis=0) + _BARRED
+    for place, bar in reversed(list(enumerate(_BLAME))):
+        blamed[unbarred(empty, (bar,)).most() >= missing] = place + _BARRED
+    return blamed
+
+
+def _barred_nodes(seen: Field, bar: Bar) -> Ints:
+    hit = np.zeros(len(seen.index.order), bool)
+    for bars in seen.bars:
+        hit |= bars == bar
+    return seen.index.sums(hit.astype(np.int64))
+
+
+def _lacks(seen: Field, filled: _Filled, short: Ints) -> list[tuple[tuple[str, int], ...]]:
+    """Per domain: (resource, amount) that the missing members lack in what is left of the nodes they may
+    use.
+    """
+    demand = _demand(seen, filled, short)
+    usable = _any_eligible(seen)
+    lacking: dict[str, Ints] = {}
+    for resource, wanted in demand.items():
+        left = np.where(usable, np.maximum(_left(seen, filled, resource), 0), 0)
+        lacking[resource] = np.maximum(wanted - seen.index.sums(left), 0)
+    whole = np.sum(list(lacking.values()), axis=0) > 0
+    pieces = _nearest(seen, filled)
+    rows: list[tuple[tuple[str, int], ...]] = []
+    for domain in range(len(short)):
+        source = lacking if whole[domain] else pieces
+        rows.append(
+            tuple(
+                (name, int(amounts[domain]))
+                for name, amounts in sorted(source.items())
+                if amounts[domain] > 0
+            )
+            if short[domain]
+            else ()
+        )
+    return rows
+
+
+def _demand(seen: Field, filled: _Filled, short: Ints) -> dict[str, Ints]:
+    """Per resource and domain: what the first ``short`` members that are out ask for, in member order by
+    kind.
+    """
+    demand: dict[str, Ints] = {}
+    rest = short.copy()
+    for kind, take in zip(seen.kinds, filled.takes, strict=True):
+        out = np.minimum(len(kind.pods) - seen.index.sums(take), rest)
+        rest = rest - out
+        for resource, amount in kind.requests:
+            demand[resource] = demand.get(resource, 0) + out * min(amount, AMOUNT_LIMIT)
+    return demand
+
+
+def _left(seen: Field, filled: _Filled, resource: str) -> Ints:
+    """Per position: room of one resource with the members in; negative on over-committed nodes."""
+    if resource not in seen.room:
+        return np.zeros(len(seen.index.order), np.int64)
+    left = seen.room[resource][seen.index.order].copy()
+    for kind, take in zip(seen.kinds, filled.takes, strict=True):
+        left -= take * min(dict(kind.requests).get(resource, 0), AMOUNT_LIMIT)
+    return left
+
+
+def _nearest(seen: Field, filled: _Filled) -> dict[str, Ints]:
+    """Per resource and domain: the least that any usable node lacks of it for one more member of the
+    missing kind.
+    """
+    nearest: dict[str, Ints] = {}
+    for kind, member in enumerate(seen.kinds):
+        here = filled.missing_kind == kind
+        for resource, amount in member.requests:
+            lack = min(amount, AMOUNT_LIMIT) - _left(seen, filled, resource)
+            lack = np.where(seen.eligible(kind) & (lack > 0), lack, _FAR)
+            least = np.minimum.reduceat(lack, seen.index.starts)
+            known = nearest.get(resource, np.zeros(len(here), np.int64))
+            nearest[resource] = np.where(here & (least < _FAR), least, known)
+    return nearest
+
+
+def _causes(seen: Field, filled: _Filled) -> list[tuple[tuple[str, int], ...]]:
+    """Per domain: nodes barred, and nodes without room for one more, both for the missing kind; by code."""
+    counted: dict[str, Ints] = {}
+    for kind, member in enumerate(seen.kinds):
+        here = filled.missing_kind == kind
+        open_to = seen.eligible(kind)
+        hits: dict[str, Bools] = {BAR_REASON[bar]: seen.bars[kind] == bar for bar in _BLAME}
+        for resource, amount in member.requests:
+            hits[f"{Reason.CAPACITY}:{resource}"] = open_to & (
+                _left(seen, filled, resource) < min(amount, AMOUNT_LIMIT)
+            )
+        for code, hit in hits.items():
+            if hit.any():
+                nodes = np.where(here, seen.index.sums(hit.astype(np.int64)), 0)
+                counted[str(code)] = counted.get(str(code), np.zeros(len(here), np.int64)) + nodes
+    columns = [(code, nodes.tolist()) for code, nodes in sorted(counted.items())]
+    return [
+        tuple((code, nodes[domain]) for code, nodes in columns if nodes[domain])
+        for domain in range(len(seen.index.domains))
+    ]

@@ -1,0 +1,64 @@
+"""A way to put members on nodes of one domain, and what it costs: the answer that every search gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduling.engine.columns import Bools, Columns, Ints
+from scheduling.engine.roster import Kind
+from scheduling.engine.topology import TopologyIndex
+
+_ORDINARY = ("cpu", "memory", "ephemeral-storage", "pods")
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """``domain``: its number in the index. ``takes``: per kind, members on each node of the domain's slice.
+
+    ``placed``: members in all; ``broken``: wholly free nodes that are no longer; ``left``: members of the
+    kinds that the domain takes beyond these.
+    """
+
+    domain: int
+    takes: tuple[Ints, ...]
+    placed: int
+    broken: int
+    left: int
+
+
+def wholly_free(columns: Columns, index: TopologyIndex, kinds: Sequence[Kind]) -> Bools:
+    """Per position: nothing in use of the devices that the group asks for; when it asks for none, no pod at
+    all.
+
+    Every node runs some pod of the platform, so that "no pod at all" would see no whole node where whole
+    nodes matter.
+    """
+    devices = sorted({resource for kind in kinds for resource, _ in kind.requests if _is_device(resource)})
+    if not devices:
+        idle: Bools = columns.pods_on[index.order] == 0
+        return idle
+    whole = np.ones(len(index.order), bool)
+    for resource in devices:
+        if resource in columns.alloc:
+            whole &= (columns.free[resource] == columns.alloc[resource])[index.order]
+    return whole
+
+
+def assignments(packing: Packing, index: TopologyIndex, kinds: Sequence[Kind]) -> tuple[tuple[str, str], ...]:
+    """(pod uid, node) by pod name: the members of each kind in member order onto its nodes in order of
+    name.
+    """
+    names = index.names[index.slice(packing.domain)]
+    pairs: list[tuple[str, str, str]] = []
+    for kind, take in zip(kinds, packing.takes, strict=True):
+        spots = np.repeat(np.arange(len(names)), take)
+        for pod, spot in zip(kind.pods, spots.tolist(), strict=False):
+            pairs.append((pod.name, pod.uid, names[spot]))
+    return tuple((uid, node) for _, uid, node in sorted(pairs))
+
+
+def _is_device(resource: str) -> bool:
+    return resource not in _ORDINARY and not resource.startswith("hugepages-")

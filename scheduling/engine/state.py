@@ -1,0 +1,275 @@
+"""The state of one cluster in memory: objects as they are now, and the columns and indexes that decisions
+read.
+
+The ledger folds events into it by calling its methods; it knows nothing of events. The same calls give the
+same state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduling.engine import topology
+from scheduling.engine.buckets import Buckets
+from scheduling.engine.columns import Columns
+from scheduling.engine.decision import VerdictSummary
+from scheduling.engine.eligibility import bar
+from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodGroup
+from scheduling.engine.topology import TopologyIndex
+
+Bars = NDArray[np.int8]
+"""``eligibility.Bar`` per row of the columns; meaningless on vacant rows."""
+
+_ELIGIBILITY_CLASSES = 256
+"""How many classes of members keep their bars: the least recently asked goes first."""
+
+
+class ClusterState:
+    """Mutable. ``seq``: of the last event in it. ``verdicts``: the last one recorded of each open
+    generation.
+    """
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.mode = "simulated"
+        self.gates: dict[str, bool] = {}
+        self.nodes: dict[str, Node] = {}
+        self.pods: dict[str, Pod] = {}
+        self.groups: dict[str, PodGroup] = {}
+        self.verdicts: dict[str, VerdictSummary] = {}
+        self.columns = Columns()
+        self._by_group = Buckets()
+        self._by_node = Buckets()
+        self._uids: dict[str, tuple[str, ...]] = {}
+        self._indexes: dict[str | None, TopologyIndex] = {}
+        self._bars: dict[Eligibility, tuple[int, Bars]] = {}
+
+    # --- what is asked
+
+    @property
+    def tas_enforced(self) -> bool:
+        """Whether all gates of topology-aware scheduling are on; a gate never set is off."""
+        return all(self.gates.get(gate, False) for gate in TAS_GATES)
+
+    def pod_uid(self, key: str) -> str | None:
+        """The newest pod of that namespace and name: by creation, then by arrival. None when there is
+        none.
+        """
+        return _newest(self._uids.get(key, ()), self.pods)
+
+    def pods_naming(self, group_key: str) -> list[Pod]:
+        """Every pod that names the group, finished ones included, in member order: priority descending,
+        created, name.
+        """
+        return sorted((self.pods[uid] for uid in self._by_group.get(group_key)), key=_member_order)
+
+    def members(self, group_key: str) -> list[Pod]:
+        """The unfinished pods that name the group, in member order."""
+        return [pod for pod in self.pods_naming(group_key) if not pod.finished]
+
+    def group_keys(self) -> list[str]:
+        """Keys of the open PodGroups and of those that pods name without their existing, sorted."""
+        return sorted({*self.groups, *self._by_group})
+
+    def pods_on(self, node_name: str) -> list[Pod]:
+        """The unfinished pods bound to that name, sorted by key; the node need not exist."""
+        return sorted(
+            (self.pods[uid] for uid in self._by_node.get(node_name)), key=lambda pod: (pod.key, pod.uid)
+        )
+
+    def free(self, node_name: str) -> dict[str, int]:
+        """Allocatable less the requests of bound unfinished pods; negative on an over-committed node.
+
+        Resources that the node offers or that are used on it. KeyError for a node that is not in the cluster.
+        """
+        return self._amounts(node_name, self.columns.free)
+
+    def used(self, node_name: str) -> dict[str, int]:
+        """What bound unfinished pods request, for the same resources as ``free``."""
+        row = self.columns.slot[node_name]
+        free = self._amounts(node_name, self.columns.free)
+        return {
+            resource: int(self.columns.alloc[resource][row]) - amount for resource, amount in free.items()
+        }
+
+    def over_committed(self) -> tuple[str, ...]:
+        """Nodes on which more of some resource is used than there is, sorted."""
+        if not self.columns.free:
+            return ()
+        negative = np.zeros(self.columns.rows, bool)
+        for column in self.columns.free.values():
+            negative |= column < 0
+        return tuple(sorted(self.columns.node[row] for row in np.flatnonzero(negative)))
+
+    def index(self, key: str | None) -> TopologyIndex:
+        """Nodes by domain of a topology key, or all of them as one domain; kept until nodes or that label
+        change.
+        """
+        found = self._indexes.get(key)
+        if found is None:
+            found = self._indexes[key] = topology.build(self.nodes, self.columns.slot, key)
+        return found
+
+    def bars(self, wanted: Eligibility) -> Bars:
+        """What keeps such members off each node, per row; kept, and renewed for the nodes that changed."""
+        clock, bars = self._bars.pop(wanted, (0, np.zeros(0, np.int8)))
+        if clock < self.columns.clock:
+            bars = self._renewed(wanted, bars, clock)
+        self._bars[wanted] = (self.columns.clock, bars)
+        if len(self._bars) > _ELIGIBILITY_CLASSES:
+            del self._bars[next(iter(self._bars))]
+        return bars
+
+    # --- what changes it
+
+    def set_gate(self, name: str, on: bool) -> None:
+        self.gates[name] = on
+
+    def set_node(self, node: Node) -> None:
+        """Add the node or replace the one of that name; pods bound to that name hold room on it."""
+        old = self.nodes.get(node.name)
+        self.nodes[node.name] = node
+        if old is None:
+            row = self.columns.add(node.name)
+            self._indexes.clear()
+            for pod in self.pods_on(node.name):
+                self.columns.charge(row, pod.shape.requests, 1)
+        else:
+            row = self.columns.slot[node.name]
+            for key, _ in set(old.labels) ^ set(node.labels):
+                self._indexes.pop(key, None)
+            if _usable_by(old) != _usable_by(node):
+                self.columns.touch(row)
+        if old is None or old.allocatable != node.allocatable:
+            self.columns.set_allocatable(row, node.allocatable)
+
+    def remove_node(self, name: str, uid: str) -> None:
+        """Take the node out; pods bound to it stay and hold room nowhere. Nothing happens unless it is this
+        very node.
+        """
+        node = self.nodes.get(name)
+        if node is None or node.uid != uid:
+            return
+        del self.nodes[name]
+        self.columns.remove(name)
+        self._indexes.clear()
+
+    def set_pod(self, pod: Pod) -> None:
+        """Add the pod or replace the one of that uid."""
+        if pod.uid in self.pods:
+            self._withdraw(pod.uid)
+        self.pods[pod.uid] = pod
+        known = self._uids.get(pod.key, ())
+        if pod.uid not in known:
+            self._uids[pod.key] = (*known, pod.uid)
+        if pod.group:
+            self._by_group.add(pod.group_key, pod.uid)
+        if pod.node and not pod.finished:
+            self._by_node.add(pod.node, pod.uid)
+            self._charge(pod, 1)
+
+    def remove_pod(self, uid: str) -> None:
+        """Take the pod out; nothing happens when there is none of that uid."""
+        if uid in self.pods:
+            pod = self._withdraw(uid)
+            rest = tuple(other for other in self._uids[pod.key] if other != uid)
+            if rest:
+                self._uids[pod.key] = rest
+            else:
+                del self._uids[pod.key]
+
+    def bind(self, pod_uid: str, node: str) -> None:
+        """Put the pod on the node. KeyError for an unknown uid: a decision names only pods that exist."""
+        self.set_pod(replace(self.pods[pod_uid], node=node))
+
+    def set_group(self, group: PodGroup) -> None:
+        """Open the group or replace it; another uid is another generation, of which nothing has been
+        decided yet.
+        """
+        old = self.groups.get(group.key)
+        if old is not None and old.uid != group.uid:
+            self.verdicts.pop(group.key, None)
+        self.groups[group.key] = group
+
+    def close_group(self, key: str, uid: str) -> None:
+        """End the generation; nothing happens unless it is the open one."""
+        group = self.groups.get(key)
+        if group is not None and group.uid == uid:
+            del self.groups[key]
+            self.verdicts.pop(key, None)
+
+    def record_verdict(self, key: str, summary: VerdictSummary) -> None:
+        self.verdicts[key] = summary
+
+    def fork(self) -> ClusterState:
+        """An independent copy; what never changes in place is shared."""
+        other = ClusterState()
+        other.seq, other.mode = self.seq, self.mode
+        other.gates = self.gates.copy()
+        other.nodes = self.nodes.copy()
+        other.pods = self.pods.copy()
+        other.groups = self.groups.copy()
+        other.verdicts = self.verdicts.copy()
+        other.columns = self.columns.copy()
+        other._by_group = self._by_group.copy()
+        other._by_node = self._by_node.copy()
+        other._uids = self._uids.copy()
+        other._indexes = self._indexes.copy()
+        other._bars = self._bars.copy()
+        return other
+
+    # --- steps
+
+    def _withdraw(self, uid: str) -> Pod:
+        pod = self.pods.pop(uid)
+        if pod.group:
+            self._by_group.discard(pod.group_key, uid)
+        if pod.node and not pod.finished:
+            self._by_node.discard(pod.node, uid)
+            self._charge(pod, -1)
+        return pod
+
+    def _charge(self, pod: Pod, pods: int) -> None:
+        row = self.columns.slot.get(pod.node)
+        if row is not None:
+            self.columns.charge(row, pod.shape.requests, pods)
+
+    def _renewed(self, wanted: Eligibility, old: Bars, clock: int) -> Bars:
+        bars = np.zeros(self.columns.rows, np.int8)
+        bars[: len(old)] = old
+        names = self.columns.node
+        for row in np.flatnonzero(self.columns.changed > clock).tolist():
+            if names[row]:
+                bars[row] = bar(self.nodes[names[row]], wanted)
+        return bars
+
+    def _amounts(self, node_name: str, columns: dict[str, NDArray[np.int64]]) -> dict[str, int]:
+        row = self.columns.slot[node_name]
+        alloc = self.columns.alloc
+        offered = {resource for resource, _ in self.nodes[node_name].allocatable}
+        return {
+            resource: int(columns[resource][row])
+            for resource in sorted(columns)
+            if resource in offered or self.columns.free[resource][row] != alloc[resource][row]
+        }
+
+
+def _member_order(pod: Pod) -> tuple[int, int, str, str]:
+    return (-pod.priority, pod.created, pod.name, pod.uid)
+
+
+def _newest(uids: Iterable[str], pods: dict[str, Pod]) -> str | None:
+    newest: str | None = None
+    for uid in uids:
+        if newest is None or pods[uid].created >= pods[newest].created:
+            newest = uid
+    return newest
+
+
+def _usable_by(node: Node) -> tuple[object, ...]:
+    """The part of a node that eligibility looks at."""
+    return (node.labels, node.taints, node.unschedulable, node.ready)

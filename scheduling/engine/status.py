@@ -1,0 +1,47 @@
+"""The one word for a group, from the state alone: no condition, verdict or history is asked.
+
+Precedence, first that applies: ``empty`` (no pod names it), ``finished`` (every pod that names it has
+finished), ``error`` (evaluated and its facts contradict each other), ``scheduled`` (at least minCount
+members on nodes, 1 for basic), ``held`` (the PodGroup is missing or fewer members than minCount can be
+placed), ``pending``.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from scheduling.engine.candidates import Conflict
+from scheduling.engine.decide import held_reason, undisputed
+from scheduling.engine.roster import roster
+from scheduling.engine.state import ClusterState
+
+
+class GroupStatus(StrEnum):
+    EMPTY = "empty"
+    FINISHED = "finished"
+    ERROR = "error"
+    SCHEDULED = "scheduled"
+    HELD = "held"
+    PENDING = "pending"
+
+
+def group_status(state: ClusterState, key: str) -> GroupStatus:
+    pods = state.pods_naming(key)
+    if not pods:
+        return GroupStatus.EMPTY
+    if all(pod.finished for pod in pods):
+        return GroupStatus.FINISHED
+    who = roster(state, key)
+    held = held_reason(who)
+    if held is None and isinstance(undisputed(state, who), Conflict):
+        return GroupStatus.ERROR
+    if who.group is not None and len(who.bound) >= who.need:
+        return GroupStatus.SCHEDULED
+    return GroupStatus.HELD if held is not None else GroupStatus.PENDING
+
+
+def is_degraded(state: ClusterState, key: str) -> bool:
+    """Some members are on nodes, and fewer than minCount: a gang that ran, or was bound in part, and is
+    short now.
+    """
+    return roster(state, key).degraded

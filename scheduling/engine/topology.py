@@ -1,0 +1,88 @@
+"""The nodes of one topology key in the order (domain, name), so that a topology domain is a slice.
+
+Nodes without the key are in no domain and are left out, so every segment given to ``np.add.reduceat`` has
+at least one node (it would answer an element, not 0, for an empty one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduling.engine.columns import Ints
+from scheduling.engine.model import Node
+
+ALL_NODES = None
+"""In place of a topology key: one domain, named "", that holds every node."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyIndex:
+    """``order``: slots by (domain, node name). ``names``: the node of each position. ``starts``/``sizes``:
+    the slice of each domain in it. ``of``: domain number of each position. ``domains``: their values,
+    sorted. ``number``: value -> domain number. ``unlabelled``: how many nodes do not carry the key.
+    """
+
+    domains: tuple[str, ...]
+    number: Mapping[str, int]
+    names: tuple[str, ...]
+    order: Ints
+    starts: Ints
+    sizes: Ints
+    of: Ints
+    unlabelled: int
+
+    def slice(self, domain: int) -> slice:
+        start = int(self.starts[domain])
+        return slice(start, start + int(self.sizes[domain]))
+
+    def only(self, domain: int) -> TopologyIndex:
+        """The same key cut to one of its domains."""
+        part = self.slice(domain)
+        return TopologyIndex(
+            domains=(self.domains[domain],),
+            number={self.domains[domain]: 0},
+            names=self.names[part],
+            order=self.order[part],
+            starts=np.zeros(1, np.int64),
+            sizes=self.sizes[domain : domain + 1],
+            of=np.zeros(part.stop - part.start, np.int64),
+            unlabelled=self.unlabelled,
+        )
+
+    def sums(self, values: Ints) -> Ints:
+        """Sum per domain of a value per position."""
+        if not self.domains:
+            return np.zeros(0, np.int64)
+        total: Ints = np.add.reduceat(values, self.starts)
+        return total
+
+
+def build(nodes: Mapping[str, Node], slot: Mapping[str, int], key: str | None) -> TopologyIndex:
+    """Sort the nodes that carry ``key``; ``ALL_NODES`` makes one domain of them all."""
+    if key is ALL_NODES:
+        placed = sorted(("", name) for name in nodes)
+    else:
+        placed = sorted(
+            (value, name) for name, node in nodes.items() if (value := node.label(key)) is not None
+        )
+    domains: list[str] = []
+    starts: list[int] = []
+    for position, (value, _) in enumerate(placed):
+        if not domains or domains[-1] != value:
+            domains.append(value)
+            starts.append(position)
+    first = np.array(starts, np.int64)
+    sizes = np.diff(np.append(first, len(placed))) if domains else np.zeros(0, np.int64)
+    return TopologyIndex(
+        domains=tuple(domains),
+        number={value: number for number, value in enumerate(domains)},
+        names=tuple(name for _, name in placed),
+        order=np.array([slot[name] for _, name in placed], np.int64),
+        starts=first,
+        sizes=sizes.astype(np.int64),
+        of=np.repeat(np.arange(len(domains), dtype=np.int64), sizes),
+        unlabelled=len(nodes) - len(placed),
+    )
