@@ -1,0 +1,80 @@
+"""The part of metadata that is read of every object: namespace, name, uid, labels, creation time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduling.kube.fields import (
+    INVALID,
+    UNDECODABLE,
+    FieldError,
+    checked,
+    mapping,
+    milliseconds,
+    shown,
+    string,
+)
+from scheduling.kube.names import (
+    dns_label_problem,
+    dns_subdomain_problem,
+    label_key_problem,
+    label_value_problem,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """``namespace`` is "" for kinds without one; ``created`` in milliseconds, 0 when absent."""
+
+    namespace: str
+    name: str
+    uid: str
+    labels: tuple[tuple[str, str], ...]
+    created: int
+    terminating: bool
+    from_server: bool
+
+
+def read_metadata(body: Mapping[str, Any], *, namespaced: bool) -> Metadata:
+    """Raises FieldError. ``from_server``: an API server has stored the object (it carries a resourceVersion)."""
+    metadata = mapping(body.get("metadata"), "metadata")
+    name = string(metadata.get("name"), "metadata.name")
+    checked(name, "metadata.name", dns_subdomain_problem(name))
+    namespace = string(metadata.get("namespace"), "metadata.namespace")
+    if namespaced:
+        namespace = namespace or "default"
+        checked(namespace, "metadata.namespace", dns_label_problem(namespace))
+    elif namespace:
+        raise FieldError(
+            "metadata.namespace", "FieldValueForbidden", "must not be given: the kind has no namespace"
+        )
+    return Metadata(
+        namespace=namespace,
+        name=name,
+        uid=string(metadata.get("uid"), "metadata.uid"),
+        labels=read_labels(metadata.get("labels"), "metadata.labels"),
+        created=milliseconds(metadata.get("creationTimestamp"), "metadata.creationTimestamp"),
+        terminating=milliseconds(metadata.get("deletionTimestamp"), "metadata.deletionTimestamp") != 0,
+        from_server=bool(string(metadata.get("resourceVersion"), "metadata.resourceVersion")),
+    )
+
+
+def read_labels(value: object, path: str) -> tuple[tuple[str, str], ...]:
+    """A string map with label keys and label values, sorted by key (labels, nodeSelector)."""
+    labels = mapping(value, path)
+    strange = [key for key, text in labels.items() if text is not None and not isinstance(text, str)]
+    if strange:
+        others = f" ({len(strange) - 1} more values like this)" if len(strange) > 1 else ""
+        raise FieldError(
+            f"{path}[{strange[0]}]",
+            UNDECODABLE,
+            f"must be a string, not {shown(labels[strange[0]])}; put it in quotes{others}",
+        )
+    for key, text in labels.items():
+        if problem := label_key_problem(key):
+            raise FieldError(path, INVALID, f"the key {shown(key)} {problem}")
+        if problem := label_value_problem(text or ""):
+            raise FieldError(f"{path}[{key}]", INVALID, f"{shown(text)} {problem}")
+    return tuple(sorted((key, text or "") for key, text in labels.items()))
