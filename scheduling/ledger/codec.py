@@ -1,0 +1,278 @@
+"""Events to JSON bodies and back, and the canonical bytes that are stored and hashed.
+
+A body is an object of strings, integers, booleans, null, lists and objects; never a float. Dataclasses become objects
+without the fields that have their default value, so a default is part of the schema: changing one needs a new
+version. Reading is strict: a field that the type does not have is refused, not dropped.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+
+import orjson
+
+from scheduling.ledger.events import CATALOGUE, Event, FieldsOf
+from scheduling.ledger.upcasters import UPCASTERS, Upcaster
+
+Json = dict[str, Any]
+_Encode = Callable[[Any], Any]
+_Decode = Callable[[Any], Any]
+
+
+class BadEvent(ValueError):
+    """An event that cannot be written, or a body that does not have the form of its type and version."""
+
+
+class UnknownEvent(BadEvent):
+    """The log holds a type, or a version of it, that this program does not know."""
+
+
+def to_body(event: Event) -> Json:
+    """The body of an event. BadEvent names the field whose value has another type than declared."""
+    name = type(event).__name__
+    if CATALOGUE.get(name) is not type(event):
+        raise UnknownEvent(f"{name} is not in the catalogue of events, so it cannot be stored")
+    try:
+        return cast(Json, _codec(type(event))[0](event))
+    except _Mismatch as error:
+        raise BadEvent(f"{name}{error}") from None
+
+
+def from_body(type_name: str, version: int, body: Json, upcasters: dict[str, Upcaster] | None = None) -> Event:
+    """The event of a stored body, brought up to the newest version first.
+
+    UnknownEvent for a type or version that is newer than this program; BadEvent names what is wrong in the body.
+    """
+    kind = CATALOGUE.get(type_name)
+    if kind is None:
+        raise UnknownEvent(f"the log holds an event of type {type_name!r}, which this version of the console does not know")
+    if version > kind.VERSION:
+        raise UnknownEvent(
+            f"the log holds {type_name} in version {version}; this version of the console knows it up to {kind.VERSION}"
+        )
+    steps = UPCASTERS.get(type_name, {}) if upcasters is None else upcasters
+    for step in range(version, kind.VERSION):
+        if step not in steps:
+            raise UnknownEvent(f"no upcaster leads {type_name} from version {step} to {step + 1}")
+        body = steps[step](body)
+    try:
+        return cast(Event, _codec(kind)[1](body))
+    except _Mismatch as error:
+        raise BadEvent(f"{type_name} version {version}{error}") from None
+
+
+def encode(event: Event) -> str:
+    """The canonical text of an event's body."""
+    return _dump(to_body(event)).decode()
+
+
+def decode(type_name: str, version: int, text: str) -> Event:
+    """The event of a stored text; see ``from_body``."""
+    return from_body(type_name, version, orjson.loads(text))
+
+
+def canonical(value: Json | list[Any]) -> bytes:
+    """The one way to write a JSON value: keys sorted, no white space, UTF-8. BadEvent for floats."""
+    _refuse_floats(value, "")
+    return _dump(value)
+
+
+def subject(event: Event) -> tuple[str, str, str]:
+    """(kind, namespace, name) of the object that an event is about, for filters; "" where there is none."""
+    about = next(
+        (getattr(event, field) for field in ("node", "pod", "group", "workload") if _holds_object(event, field)), event
+    )
+    return event.SUBJECT, getattr(about, "namespace", ""), getattr(about, "name", "")
+
+
+def _holds_object(event: Event, field: str) -> bool:
+    return is_dataclass(getattr(event, field, None))
+
+
+def _dump(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError as error:  # an integer beyond 64 bits, a lone surrogate
+        raise BadEvent(f"cannot be stored: {error}") from error
+
+
+def _refuse_floats(value: Any, path: str) -> None:
+    if isinstance(value, float):
+        raise BadEvent(f"{path or 'the value'} is a float ({value!r}): the log holds integers only")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_floats(item, f"{path}.{key}")
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            _refuse_floats(item, f"{path}[{index}]")
+
+
+# --- encoders and decoders, made once for each type from its annotations
+
+
+class _Mismatch(Exception):
+    """Where a value is not what its annotation says; the path grows on the way out."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path, self.problem = path, problem
+
+    def under(self, step: str) -> _Mismatch:
+        return _Mismatch(step + self.path, self.problem)
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}"
+
+
+@cache
+def _codec(annotation: Any) -> tuple[_Encode, _Decode]:
+    origin = get_origin(annotation)
+    if annotation in (int, str, bool):
+        same = _exactly(annotation)
+        return same, same
+    if origin is Annotated:
+        marker = annotation.__metadata__[0]
+        if isinstance(marker, FieldsOf):
+            return _changes(marker.kind)
+    if origin in (Union, types.UnionType):
+        return _optional(annotation)
+    if origin is tuple:
+        arguments = get_args(annotation)
+        return _sequence(arguments[0]) if arguments[1:] == (...,) else _fixed(arguments)
+    if is_dataclass(annotation):
+        return _object(cast(type, annotation))
+    raise TypeError(f"events cannot hold {annotation}")
+
+
+def _exactly(kind: type) -> _Encode:
+    def same(value: Any) -> Any:
+        if type(value) is not kind:
+            raise _Mismatch("", f"{value!r} is no {kind.__name__}")
+        return value
+
+    return same
+
+
+def _optional(annotation: Any) -> tuple[_Encode, _Decode]:
+    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+    if len(kinds) != 1:
+        raise TypeError(f"events cannot hold {annotation}")
+    encode_one, decode_one = _codec(kinds[0])
+    return (
+        lambda value: None if value is None else encode_one(value),
+        lambda value: None if value is None else decode_one(value),
+    )
+
+
+def _sequence(item: Any) -> tuple[_Encode, _Decode]:
+    encode_one, decode_one = _codec(item)
+
+    def encode_all(value: Any) -> list[Any]:
+        if type(value) is not tuple:
+            raise _Mismatch("", f"{value!r} is no tuple")
+        return _each(encode_one, value)
+
+    def decode_all(value: Any) -> tuple[Any, ...]:
+        if type(value) is not list:
+            raise _Mismatch("", f"{value!r} is no list")
+        return tuple(_each(decode_one, value))
+
+    return encode_all, decode_all
+
+
+def _each(convert: _Encode, values: Any) -> list[Any]:
+    try:
+        return [convert(value) for value in values]
+    except _Mismatch:
+        pass
+    for index, value in enumerate(values):  # again, to say where
+        try:
+            convert(value)
+        except _Mismatch as error:
+            raise error.under(f"[{index}]") from None
+    raise AssertionError("a conversion failed once and not again")
+
+
+def _fixed(items: tuple[Any, ...]) -> tuple[_Encode, _Decode]:
+    codecs = [_codec(item) for item in items]
+
+    def convert(value: Any, kind: type, side: int) -> list[Any]:
+        if type(value) is not kind or len(value) != len(codecs):
+            raise _Mismatch("", f"{value!r} is no {kind.__name__} of {len(codecs)}")
+        return [codec[side](part) for codec, part in zip(codecs, value, strict=True)]
+
+    return lambda value: convert(value, tuple, 0), lambda value: tuple(convert(value, list, 1))
+
+
+@cache
+def _fields(kind: type) -> dict[str, tuple[_Encode, _Decode, Any]]:
+    """Field -> encoder, decoder and default (MISSING without one)."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.name: (*_codec(hints[field.name]), field.default) for field in fields(kind)}
+
+
+def _object(kind: type) -> tuple[_Encode, _Decode]:
+    parts = _fields(kind)
+    required = {name for name, (_, _, default) in parts.items() if default is MISSING}
+
+    def encode_object(value: Any) -> Json:
+        if type(value) is not kind:
+            raise _Mismatch("", f"{value!r} is no {kind.__name__}")
+        body: Json = {}
+        for name, (encode_one, _, default) in parts.items():
+            item = getattr(value, name)
+            if default is not MISSING and type(item) is type(default) and item == default:
+                continue
+            try:
+                body[name] = encode_one(item)
+            except _Mismatch as error:
+                raise error.under(f".{name}") from None
+        return body
+
+    def decode_object(value: Any) -> Any:
+        if type(value) is not dict:
+            raise _Mismatch("", f"{value!r} is no object")
+        missing = required - value.keys()
+        if missing:
+            raise _Mismatch(f".{min(missing)}", "missing")
+        return kind(**_members(parts, value))
+
+    return encode_object, decode_object
+
+
+def _changes(kind: type) -> tuple[_Encode, _Decode]:
+    parts = _fields(kind)
+
+    def encode_changes(value: Any) -> Json:
+        body: Json = {}
+        for name, item in value:
+            if name not in parts or name in body:
+                raise _Mismatch(f".{name}", f"no field of {kind.__name__}, or given twice")
+            try:
+                body[name] = parts[name][0](item)
+            except _Mismatch as error:
+                raise error.under(f".{name}") from None
+        return body
+
+    def decode_changes(value: Any) -> tuple[tuple[str, Any], ...]:
+        if type(value) is not dict:
+            raise _Mismatch("", f"{value!r} is no object")
+        return tuple(sorted(_members(parts, value).items()))
+
+    return encode_changes, decode_changes
+
+
+def _members(parts: dict[str, tuple[_Encode, _Decode, Any]], value: Json) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, item in value.items():
+        if name not in parts:
+            raise _Mismatch(f".{name}", "unknown field")
+        try:
+            found[name] = parts[name][1](item)
+        except _Mismatch as error:
+            raise error.under(f".{name}") from None
+    return found

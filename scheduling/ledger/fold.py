@@ -1,0 +1,169 @@
+"""From events to the state of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import singledispatch
+
+from scheduling.engine.decision import VerdictSummary
+from scheduling.engine.reasons import Verdict
+from scheduling.engine.state import ClusterState
+from scheduling.ledger import events as e
+from scheduling.ledger import store
+from scheduling.ledger.store import Recorded
+
+
+class BrokenHistory(ValueError):
+    """An event speaks of an object that the events before it do not know."""
+
+
+def apply(state: ClusterState, recorded: Recorded | e.Event, seq: int | None = None) -> None:
+    """Change ``state`` by one event. ``seq``: its place in the log, needed for an event that is not recorded yet.
+
+    Raises BrokenHistory; ``state`` is as it was then.
+    """
+    event = recorded.event if isinstance(recorded, Recorded) else recorded
+    _change(event, state)
+    if isinstance(recorded, Recorded):
+        state.seq = recorded.seq
+    elif seq is not None:
+        state.seq = seq
+
+
+def fold(state: ClusterState, recorded: Iterable[Recorded]) -> ClusterState:
+    """``state`` itself, changed by all of the events."""
+    for item in recorded:
+        apply(state, item)
+    return state
+
+
+def state_at(stream_id: int, seq: int | None = None) -> ClusterState:
+    """The state after event ``seq`` of the stream, or after its last one. LookupError for a seq not reached yet."""
+    head = store.head(stream_id).seq
+    upto = head if seq is None else seq
+    if not 0 <= upto <= head:
+        raise LookupError(f"stream {stream_id} is at {head}: there is no state at {upto}")
+    return fold(ClusterState(), store.read(stream_id, upto=upto))
+
+
+@singledispatch
+def _change(event: e.Event, state: ClusterState) -> None:
+    raise NotImplementedError(f"no rule for {type(event).__name__}")
+
+
+@_change.register
+def _cluster_registered(event: e.ClusterRegistered, state: ClusterState) -> None:
+    state.mode = event.mode
+    for name, on in event.gates:
+        state.set_gate(name, on)
+
+
+@_change.register
+def _cluster_mode_changed(event: e.ClusterModeChanged, state: ClusterState) -> None:
+    state.mode = event.mode
+
+
+@_change.register
+def _feature_gate_changed(event: e.FeatureGateChanged, state: ClusterState) -> None:
+    state.set_gate(event.gate, event.enabled)
+
+
+@_change.register(e.SnapshotImported)
+@_change.register(e.WorkloadAdded)
+def _no_change(event: e.Event, state: ClusterState) -> None:
+    """Nothing that decisions depend on."""
+
+
+@_change.register
+def _node_added(event: e.NodeAdded, state: ClusterState) -> None:
+    state.set_node(event.node)
+
+
+@_change.register
+def _node_updated(event: e.NodeUpdated, state: ClusterState) -> None:
+    node = state.nodes.get(event.name)
+    if node is None or node.uid != event.uid:
+        raise BrokenHistory(f"node {event.name} ({event.uid}) changed, but it is not there")
+    state.set_node(event.changed(node))
+
+
+@_change.register
+def _node_removed(event: e.NodeRemoved, state: ClusterState) -> None:
+    # Pods that were bound to it stay as they are: facts, until something is known of them.
+    state.remove_node(event.name, event.uid)
+
+
+@_change.register
+def _pod_group_created(event: e.PodGroupCreated, state: ClusterState) -> None:
+    state.set_group(event.group)
+
+
+@_change.register
+def _pod_group_updated(event: e.PodGroupUpdated, state: ClusterState) -> None:
+    group = state.groups.get(f"{event.namespace}/{event.name}")
+    if group is None or group.uid != event.uid:
+        raise BrokenHistory(f"PodGroup {event.namespace}/{event.name} ({event.uid}) changed, but it is not open")
+    state.set_group(event.changed(group))
+
+
+@_change.register
+def _pod_group_closed(event: e.PodGroupClosed, state: ClusterState) -> None:
+    state.close_group(f"{event.namespace}/{event.name}", event.uid)
+
+
+@_change.register
+def _pod_added(event: e.PodAdded, state: ClusterState) -> None:
+    state.set_pod(event.pod)
+
+
+@_change.register
+def _pod_updated(event: e.PodUpdated, state: ClusterState) -> None:
+    pod = state.pods.get(event.uid)
+    if pod is None:
+        raise BrokenHistory(f"pod {event.namespace}/{event.name} ({event.uid}) changed, but it is not there")
+    state.set_pod(event.changed(pod))
+
+
+@_change.register
+def _pod_removed(event: e.PodRemoved, state: ClusterState) -> None:
+    state.remove_pod(event.uid)
+
+
+@_change.register
+def _pod_group_placed(event: e.PodGroupPlaced, state: ClusterState) -> None:
+    for uid, name, _ in event.assignments:
+        if uid not in state.pods:
+            raise BrokenHistory(f"pod {event.namespace}/{name} ({uid}) was placed, but it is not there")
+    for uid, _, node in event.assignments:
+        state.bind(uid, node)
+    _record(event, state, Verdict.PLACED, "", event.domain, event.fits)
+
+
+@_change.register
+def _placement_forecast(event: e.PlacementForecast, state: ClusterState) -> None:
+    _record(event, state, Verdict.PLACED, "", event.domain, event.fits)
+
+
+@_change.register
+def _pod_group_unschedulable(event: e.PodGroupUnschedulable, state: ClusterState) -> None:
+    _record(event, state, event.verdict, event.reason, event.domain, event.fits)
+
+
+@_change.register
+def _pod_group_held(event: e.PodGroupHeld, state: ClusterState) -> None:
+    _record(event, state, Verdict.HELD, event.reason, "", event.bound)
+
+
+@_change.register
+def _pod_group_conflicted(event: e.PodGroupConflicted, state: ClusterState) -> None:
+    _record(event, state, Verdict.CONFLICTED, event.reason, "", event.bound)
+
+
+_Decision = (
+    e.PodGroupPlaced | e.PlacementForecast | e.PodGroupUnschedulable | e.PodGroupHeld | e.PodGroupConflicted
+)
+
+
+def _record(event: _Decision, state: ClusterState, verdict: str, reason: str, domain: str, fits: int) -> None:
+    key = f"{event.namespace}/{event.name}"
+    state.record_verdict(key, VerdictSummary(str(verdict), reason, domain, fits, event.need))
