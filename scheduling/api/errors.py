@@ -1,0 +1,114 @@
+"""Every error of the API has one form, ``{"code", "message", "problems"}``; problems name object and field.
+
+| status | code | when |
+|---|---|---|
+| 400 | undecodable | the body or a parameter is not what it says it is |
+| 401 | unauthenticated | no valid token or session |
+| 403 | forbidden | the permission or the CSRF token is missing |
+| 404 | not_found | no such cluster, object or event |
+| 409 | conflict | others wrote first, again and again; or the Idempotency-Key stands for another request |
+| 410 | gone | the map deltas asked for are not kept any more: take a snapshot |
+| 413 | too_large | the body is larger than the server takes |
+| 422 | refused | understood and not accepted; nothing was stored |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+
+from scheduling.api.schemas import ErrorOut, ProblemOut
+from scheduling.ledger.store import CommandReused, ConflictingAppend
+from scheduling.services.problems import Problem, Refused
+
+CODES = {
+    400: "undecodable",
+    401: "unauthenticated",
+    403: "forbidden",
+    404: "not_found",
+    409: "conflict",
+    410: "gone",
+    413: "too_large",
+    422: "refused",
+}
+
+
+class ApiError(HttpError):
+    """An error with its status, whose code follows from it."""
+
+
+def errors(*statuses: int) -> dict[int, type[ErrorOut]]:
+    """The ``response`` entries of an operation: those every operation has, and ``statuses``."""
+    return dict.fromkeys(sorted({401, 403, *statuses}), ErrorOut)
+
+
+def problem(found: Problem) -> ProblemOut:
+    return ProblemOut(
+        kind=found.kind,
+        namespace=found.namespace,
+        name=found.name,
+        path=found.path,
+        reason=found.reason,
+        message=found.message,
+    )
+
+
+def _answer(
+    api: NinjaAPI, request: HttpRequest, status: int, message: str, problems: Iterable[ProblemOut] = ()
+) -> HttpResponse:
+    body = ErrorOut(code=CODES.get(status, "error"), message=message, problems=list(problems))
+    response = api.create_response(request, body.model_dump(), status=status)
+    if status == 401:
+        response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def _parameter(error: dict[str, Any]) -> ProblemOut:
+    """A fault that the schema found, with the path as the caller wrote it, without ninja's wrapping."""
+    where, *rest = [str(part) for part in error["loc"]]
+    path = ".".join(rest[1:] if where == "body" and len(rest) > 1 else rest)
+    return ProblemOut(path=path, reason=error["type"], message=error["msg"])
+
+
+def install(api: NinjaAPI) -> None:
+    """Make ``api`` answer every expected exception in the one form; any other stays a 500 with a trace."""
+
+    @api.exception_handler(Refused)
+    def refused(request: HttpRequest, error: Refused) -> HttpResponse:
+        undecodable = all(found.reason == "Undecodable" for found in error.problems)
+        first = error.problems[0].message if error.problems else "refused"
+        count = len(error.problems)
+        message = first if count == 1 else f"{first} (and {count - 1} more)"
+        return _answer(api, request, 400 if undecodable else 422, message, map(problem, error.problems))
+
+    @api.exception_handler(ConflictingAppend)
+    def conflicting(request: HttpRequest, error: ConflictingAppend) -> HttpResponse:
+        return _answer(api, request, 409, "The cluster changed while this was being decided; ask again.")
+
+    @api.exception_handler(CommandReused)
+    def reused(request: HttpRequest, error: CommandReused) -> HttpResponse:
+        return _answer(api, request, 409, "This Idempotency-Key was already used for another request.")
+
+    @api.exception_handler(ValidationError)
+    def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
+        found = [_parameter(each) for each in error.errors]
+        return _answer(api, request, 422, "The request does not have the form that is documented.", found)
+
+    @api.exception_handler(Http404)
+    def missing(request: HttpRequest, error: Http404) -> HttpResponse:
+        return _answer(api, request, 404, str(error) or "There is no such thing.")
+
+    @api.exception_handler(RequestDataTooBig)
+    def too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+        return _answer(api, request, 413, "The body is larger than this operation takes.")
+
+    @api.exception_handler(HttpError)
+    def other(request: HttpRequest, error: HttpError) -> HttpResponse:
+        status = error.status_code
+        message = "The body is not JSON." if status == 400 and "parse" in error.message else error.message
+        return _answer(api, request, status, message)

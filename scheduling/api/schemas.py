@@ -1,0 +1,423 @@
+"""What goes in and comes out of the API, typed and described; names and units are those of the log.
+
+Quantities are integers: ``cpu`` in milli-cores, everything else in its own unit (bytes, pods, devices).
+Times are ISO 8601 in UTC. A group key is ``namespace/name``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from ninja import Field, Schema
+from pydantic import ConfigDict
+
+Resources = Annotated[
+    dict[str, int],
+    Field(
+        description="Amount by resource: cpu in milli-cores, others in whole units.", examples=[{"cpu": 8000}]
+    ),
+]
+Seq = Annotated[int, Field(description="Sequence number in the cluster's log; gapless, from 1.", ge=0)]
+
+
+# ---------------------------------------------------------------- errors
+
+
+class ProblemOut(Schema):
+    """One fault of the input: which object, which field, and why."""
+
+    kind: str = Field("", description="Kind of the object, empty when the fault is in the request itself.")
+    namespace: str = ""
+    name: str = ""
+    path: str = Field("", description="Path of the field, as the Kubernetes API server would name it.")
+    reason: str = Field(
+        "", description="FieldValueRequired, FieldValueInvalid, FieldValueForbidden, Undecodable, ..."
+    )
+    message: str
+
+
+class ErrorOut(Schema):
+    """Every answer that is not a success."""
+
+    code: Literal[
+        "undecodable",
+        "unauthenticated",
+        "forbidden",
+        "not_found",
+        "conflict",
+        "gone",
+        "too_large",
+        "refused",
+        "error",
+    ]
+    message: str
+    problems: list[ProblemOut] = []
+
+
+# ---------------------------------------------------------------- clusters
+
+
+class ClusterOut(Schema):
+    name: str
+    mode: Literal["simulated", "observed"]
+    gates: dict[str, bool] = Field(description="Feature gates as the cluster has them.")
+    enforced: bool = Field(description="Whether the one-domain law holds: all three gates are on.")
+    kubernetes_version: str = Field(description="Empty when no import has told it.")
+    seq: Seq
+    last_cycle_seq: Seq = Field(
+        description="Up to where a scheduling cycle has looked; behind seq means work is due."
+    )
+    last_cycle_at: datetime | None
+    last_import_at: datetime | None
+    created_at: datetime
+
+
+class ClusterSummaryOut(ClusterOut):
+    nodes: int
+    waiting: int = Field(description="PodGroups that have not got what they asked for.")
+
+
+class ClustersOut(Schema):
+    items: list[ClusterSummaryOut]
+
+
+class GateIn(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+    enabled: bool
+
+
+class ImportOut(Schema):
+    """What an import did, or with ``dry_run`` would do."""
+
+    cluster: str
+    seq: Seq = Field(description="The last event of the import; the head when it changed nothing.")
+    dry_run: bool
+    created: bool = Field(description="Whether the cluster was new.")
+    accepted: dict[str, int] = Field(description="Objects read, by kind.")
+    ignored: dict[str, int] = Field(description="Objects of kinds the console does not use, by kind.")
+    added: dict[str, int]
+    updated: dict[str, int]
+    unchanged: dict[str, int]
+    removed: dict[str, list[str]] = Field(
+        description="Names of what was absent from a complete import, by kind."
+    )
+    refused: list[ProblemOut] = Field(
+        description="Objects left out, only with partial=true; otherwise they are a 422."
+    )
+    notices: list[ProblemOut] = Field(description="Taken, but worth saying.")
+    proposed_mode: str
+    proposed_gates: dict[str, bool]
+
+
+class RecordedOut(Schema):
+    seq: Seq
+    type: str = Field(description="Name of the event type.")
+
+
+class OutcomeOut(Schema):
+    """What a command wrote to the log."""
+
+    first_seq: int = Field(
+        description="First event written; greater than last_seq when nothing had to be written."
+    )
+    last_seq: Seq
+    repeated: bool = Field(
+        description="True when the Idempotency-Key was seen before: this is the first answer again."
+    )
+    events: list[RecordedOut]
+
+
+# ---------------------------------------------------------------- nodes
+
+
+class TaintOut(Schema):
+    key: str
+    value: str
+    effect: str
+
+
+class OccupantOut(Schema):
+    group: str = Field(description="Key of the PodGroup, empty for pods of none.")
+    pods: int
+    gpus: int
+
+
+class NodeOut(Schema):
+    name: str
+    uid: str
+    labels: dict[str, str]
+    taints: list[TaintOut]
+    unschedulable: bool = Field(description="Cordoned.")
+    ready: bool
+    allocatable: Resources
+    used: Resources
+    gpus: int
+    gpus_used: int
+    removed: bool = Field(description="It is gone; this is how it was last.")
+    occupants: list[OccupantOut]
+    changed_seq: Seq
+    changed_at: datetime
+
+
+class NodesOut(Schema):
+    items: list[NodeOut]
+    next: str | None = Field(description="Give it as `after` for the next page; null on the last one.")
+
+
+# ---------------------------------------------------------------- PodGroups
+
+
+class AmountOut(Schema):
+    resource: str
+    amount: int
+
+
+class PodGroupOut(Schema):
+    namespace: str
+    name: str
+    generation: int = Field(description="0 when pods name a PodGroup that does not exist.")
+    uid: str
+    policy: str
+    min_count: int
+    topology_key: str = Field(description="Empty without a topology constraint.")
+    priority: int | None
+    status: str = Field(description="scheduled, pending, held, error, finished or empty.")
+    degraded: bool = Field(description="Some members run, but fewer than minCount.")
+    verdict: str = Field(
+        description="placed, proved_infeasible, not_found, held, conflicted; empty before the first."
+    )
+    reason: str
+    domain: str = Field(description="Where it runs, is pinned, or came closest.")
+    fits: int = Field(description="Members that fit there.")
+    need: int
+    members: int
+    bound: int
+    short_of: list[AmountOut]
+    unmodelled: list[str] = Field(description="What its members use that the engine does not model.")
+    closed: bool
+    close_reason: str
+    created_at: datetime | None
+    waiting_since: datetime | None
+    decision_seq: int | None = Field(description="The event that holds the last decision.")
+    changed_seq: Seq
+
+
+class PodGroupsOut(Schema):
+    items: list[PodGroupOut]
+    next: str | None = Field(description="Give it as `after` for the next page; null on the last one.")
+
+
+class MemberOut(Schema):
+    uid: str
+    namespace: str
+    name: str
+    node: str = Field(description="Empty while it waits.")
+    phase: str
+    terminating: bool
+    requests: Resources
+
+
+class PodGroupDetailOut(PodGroupOut):
+    pods: list[MemberOut] = Field(description="Its members that are not gone, by name.")
+
+
+class TolerationIn(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+    key: str = ""
+    operator: Literal["Equal", "Exists"] = "Equal"
+    value: str = ""
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
+
+
+class MemberTemplateIn(Schema):
+    """Members of one shape."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: str = Field("worker", description="Part of the pods' names when there are several templates.")
+    count: int = Field(ge=1)
+    requests: dict[str, str] = Field(
+        description="Kubernetes quantities as text.", examples=[{"nvidia.com/gpu": "8"}]
+    )
+    node_selector: dict[str, str] = {}
+    tolerations: list[TolerationIn] = []
+
+
+class WorkloadIn(Schema):
+    """A PodGroup and its members."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    namespace: str
+    name: str
+    policy: Literal["gang", "basic"] = "gang"
+    min_count: int = Field(1, description="How many members must fit in one domain at once.")
+    topology_key: str = Field(
+        "", description="Node label whose values are the domains; empty: no constraint."
+    )
+    priority: int = 0
+    templates: list[MemberTemplateIn]
+
+
+# ---------------------------------------------------------------- explanation
+
+
+class ShapeOut(Schema):
+    requests: Resources
+    members: int
+    bound: int
+    placed: int = Field(description="How many of them this decision places.")
+
+
+class CauseOut(Schema):
+    code: str = Field(description="taint, cordoned, node_not_ready, selector, or capacity:<resource>.")
+    nodes: int = Field(
+        description="Nodes of the domain that this bars, or that lack that for one member more."
+    )
+
+
+class DomainOut(Schema):
+    domain: str
+    nodes: int
+    eligible: int = Field(description="Nodes that taints, selectors, cordons and readiness leave.")
+    fits: int = Field(description="Members that fit here now, those already here included.")
+    short: int = Field(description="Members short of minCount.")
+    reason: str
+    short_of: list[AmountOut]
+    causes: list[CauseOut]
+    never: bool = Field(description="Not even if the domain were empty.")
+
+
+class FunnelOut(Schema):
+    domains: int = Field(description="Values of the topology key.")
+    labelled: int = Field(description="Nodes that carry the topology key.")
+    eligible: int = Field(description="Domains with a node that a waiting member may use.")
+    one_fits: int = Field(description="Domains where one member more fits now.")
+    quorum_fits: int = Field(description="Domains known to take the group.")
+
+
+class AssignmentOut(Schema):
+    pod_uid: str
+    node: str
+
+
+class ExplanationOut(Schema):
+    """The decision as it would be made at ``seq``, with its evidence. Nothing is changed by asking."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    seq: Seq
+    at: datetime
+    sentence: str = Field(description="The verdict in words, in the language of the request (en, ja).")
+    verdict: str
+    reason: str
+    profile: str
+    topology_key: str
+    enforced: bool
+    domain: str
+    need: int
+    bound: int
+    members: int
+    gated: int = Field(description="Members that wait behind scheduling gates.")
+    assignments: list[AssignmentOut] = Field(description="Where the members would go; empty unless placed.")
+    shapes: list[ShapeOut]
+    domains: list[DomainOut] = Field(description="Best first.")
+    funnel: FunnelOut
+    unlabelled_nodes: int
+    fits_across_domains: bool = Field(
+        description="Two domains together would do. The law forbids it; it is only told."
+    )
+    conflict_domains: list[str] = Field(description="Where bound members lie that contradict each other.")
+    conflict_nodes: list[str] = Field(description="Nodes of bound members that are gone or unlabelled.")
+    over_committed: list[str] = Field(description="Nodes that hold more than they have.")
+    unmodelled: list[str]
+    method: str = Field(description="counting, heuristic, or empty.")
+
+
+# ---------------------------------------------------------------- log
+
+
+class EventOut(Schema):
+    seq: Seq
+    type: str
+    version: int
+    subject: str
+    namespace: str
+    name: str
+    actor: str
+    command_id: str
+    sentence: str = Field(description="What happened, in the language of the request (en, ja).")
+    cause: int | None = Field(description="The event that led to this one.")
+    occurred_at: datetime
+    recorded_at: datetime
+    hash: str = Field(description="Hash of this event chained to the one before, hexadecimal.")
+    body: dict[str, Any]
+
+
+class EventsOut(Schema):
+    items: list[EventOut]
+    next: int | None = Field(description="Give it as `after` for the next page; null at the head of the log.")
+
+
+# ---------------------------------------------------------------- map
+
+
+class TopologyKeyOut(Schema):
+    key: str
+    domains: int
+    groups: int = Field(description="Open PodGroups that it constrains.")
+
+
+class KpiOut(Schema):
+    nodes: int
+    gpus: int
+    gpus_used: int
+    pending: int = Field(description="Groups that wait.")
+    unlabelled: int = Field(description="Nodes without the key.")
+    largest: int = Field(description="Most usable free GPUs in one domain: no larger gang fits one now.")
+    domains_64: int = Field(description="Domains with at least 64 usable free GPUs.")
+
+
+class MapColumnsOut(Schema):
+    """One entry a node in each column but ``owners``."""
+
+    index: list[int] = Field(description="Stable within an epoch.")
+    name: list[str]
+    domain: list[int] = Field(description="Index into domains, -1 for none.")
+    state: list[int] = Field(description="Bits: 1 cordoned, 2 not ready, 4 tainted, 8 removed.")
+    gpus: list[int]
+    owners: list[int] = Field(
+        description="Flat: per node the number of its runs, then each as index into groups (or -1), GPUs."
+    )
+
+
+class MapOut(Schema):
+    v: int = Field(description="Version of this form.")
+    epoch: int
+    seq: Seq
+    key: str
+    keys: list[TopologyKeyOut]
+    domains: list[str]
+    groups: list[str]
+    nodes: MapColumnsOut
+    kpi: KpiOut
+
+
+class MapDeltaOut(Schema):
+    """Also sent over the live socket."""
+
+    t: Literal["delta"]
+    epoch: int
+    from_: int = Field(alias="from")
+    to: Seq
+    ts: int = Field(description="When it was made, milliseconds since the Unix epoch.")
+    groups: list[str]
+    nodes: list[list[Any]] = Field(
+        description="[index, name, domain or null, state, gpus, [index into groups or -1, GPUs]...]"
+    )
+    kpi: KpiOut

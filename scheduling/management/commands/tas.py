@@ -1,0 +1,257 @@
+"""`manage.py tas`: the services at the command line, for people and for programs."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.http import Http404
+from ninja import Schema
+from ninja.errors import HttpError
+
+from scheduling.api import bodies, clusters, events, explanations, pod_groups
+from scheduling.api.commands import find_cluster, outcome
+from scheduling.api.schemas import PodGroupsOut
+from scheduling.ledger.store import ConflictingAppend
+from scheduling.selectors import history
+from scheduling.selectors import pod_groups as groups
+from scheduling.selectors.history import Filters
+from scheduling.services import workloads
+from scheduling.services.clusters import ImportRequest, import_cluster, preview_import
+from scheduling.services.explain import explain
+from scheduling.services.problems import Refused
+from scheduling.wording import units
+
+REFUSED = 3
+"""Exit code of a command that a service refused; nothing was stored."""
+
+
+def actor() -> str:
+    return f"cli:{getpass.getuser()}"
+
+
+def read(name: str, limit: int) -> bytes:
+    """A file, or standard input for ``-``; unpacked when it is gzip."""
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise CommandError(f"{name}: {error.strerror}") from error
+    try:
+        return bodies.unpack(data, limit=limit) if data[:2] == b"\x1f\x8b" else data
+    except HttpError as error:
+        raise CommandError(f"{name}: {error.message}") from error
+
+
+def pair(text: str) -> tuple[str, bool]:
+    name, _, value = text.partition("=")
+    if value not in ("true", "false"):
+        raise ValueError(text)
+    return name, value == "true"
+
+
+pair.__name__ = "Name=true or Name=false"  # what argparse calls it when the text is neither
+
+
+class Command(BaseCommand):
+    help = "Import, submit, list, explain, read the log. Exits with 0 done, 1 not done, 2 usage, 3 refused."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        actions = parser.add_subparsers(
+            dest="action", required=True, metavar="import|submit|groups|explain|events"
+        )
+        for name, text in (
+            ("import", "import a dump of nodes, pods and PodGroups"),
+            ("submit", "submit PodGroup and Pod manifests to a simulated cluster"),
+            ("groups", "list open PodGroups"),
+            ("explain", "say why a PodGroup waits, or where it would go"),
+            ("events", "read the log"),
+        ):
+            action = actions.add_parser(name, help=text)
+            action.add_argument("cluster")
+            action.add_argument("--json", action="store_true", help="print JSON for programs")
+            getattr(self, f"{name}_arguments")(action)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            getattr(self, f"{options['action']}_")(**options)
+        except Refused as error:
+            lines = "\n".join(f"- {problem}" for problem in error.problems)
+            raise CommandError(f"Refused; nothing was stored.\n{lines}", returncode=REFUSED) from error
+        except (Http404, ConflictingAppend) as error:
+            raise CommandError(str(error)) from error
+
+    # --- import
+
+    def import_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", help="- for standard input")
+        parser.add_argument("--mode", choices=("simulated", "observed"), help="needed for a new cluster")
+        parser.add_argument(
+            "--complete", default="", help="kinds of which the dump is complete: Node,Pod,PodGroup"
+        )
+        parser.add_argument(
+            "--partial", action="store_true", help="take what is valid and leave out the rest"
+        )
+        parser.add_argument("--gate", action="append", type=pair, default=[], metavar="NAME=true|false")
+        parser.add_argument("--dry-run", action="store_true", help="only tell what would be done")
+
+    def import_(self, *, cluster: str, file: str, json: bool, dry_run: bool, **options: Any) -> None:
+        wanted = ImportRequest(
+            data=read(file, bodies.IMPORT_LIMIT),
+            mode=options["mode"],
+            gates=dict(options["gate"]) or None,
+            complete=frozenset(filter(None, options["complete"].split(","))),
+            partial=options["partial"],
+        )
+        if dry_run:
+            report = preview_import(name=cluster, request=wanted)
+        else:
+            report = import_cluster(name=cluster, request=wanted, actor=actor())
+        if json:
+            return self.document(clusters.import_out(report, dry_run=dry_run))
+        kinds = sorted({*report.added, *report.updated, *report.removed, *report.unchanged})
+        columns = (report.added, report.updated, report.unchanged)
+        rows = [
+            (kind, *(column.get(kind, 0) for column in columns), len(report.removed.get(kind, ())))
+            for kind in kinds
+        ]
+        self.table(("kind", "added", "updated", "unchanged", "removed"), rows)
+        for problem in (*report.refused, *report.notices):
+            self.stdout.write(f"- {problem}")
+        self.stdout.write("Nothing was stored." if dry_run else f"{report.cluster} is at event {report.seq}.")
+
+    # --- submit
+
+    def submit_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", help="- for standard input")
+
+    def submit_(self, *, cluster: str, file: str, json: bool, **options: Any) -> None:
+        data = read(file, bodies.MANIFESTS_LIMIT)
+        done = workloads.submit_manifests(cluster=find_cluster(cluster), data=data, actor=actor())
+        if json:
+            return self.document(outcome(done))
+        answer = outcome(done)
+        self.table(("seq", "event"), [(event.seq, event.type) for event in answer.events])
+
+    # --- groups
+
+    def groups_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--status", default="", help="scheduled, pending, held, error, finished, empty or degraded"
+        )
+        parser.add_argument("--namespace", default="")
+        parser.add_argument("--limit", type=int, default=100)
+
+    def groups_(
+        self, *, cluster: str, json: bool, status: str, namespace: str, limit: int, **options: Any
+    ) -> None:
+        page = groups.page(find_cluster(cluster), status=status, namespace=namespace, limit=limit)
+        if json:
+            rows = [pod_groups.pod_group_out(row) for row in page.items]
+            return self.document(PodGroupsOut(items=rows, next=page.next or None))
+        self.table(
+            (
+                "podgroup",
+                "status",
+                "bound",
+                "members",
+                "minCount",
+                "verdict",
+                "reason",
+                "best domain",
+                "fits",
+            ),
+            [
+                (
+                    row.key,
+                    row.status,
+                    row.bound,
+                    row.members,
+                    row.need,
+                    row.verdict,
+                    row.reason,
+                    row.domain,
+                    row.fits,
+                )
+                for row in page.items
+            ],
+        )
+        if page.next:
+            self.stdout.write(f"There are more than {limit}; ask with a larger --limit.")
+
+    # --- explain
+
+    def explain_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("podgroup", metavar="NAMESPACE/NAME")
+
+    def explain_(self, *, cluster: str, podgroup: str, json: bool, **options: Any) -> None:
+        namespace, slash, name = podgroup.partition("/")
+        if not slash:
+            raise CommandError("Name the PodGroup as NAMESPACE/NAME.")
+        found = explanations.explanation_out(
+            explain(cluster=find_cluster(cluster), namespace=namespace, name=name)
+        )
+        if json:
+            return self.document(found)
+        self.stdout.write(f"{podgroup} at event {found.seq}: {found.verdict} {found.reason}".rstrip())
+        self.stdout.write(found.sentence)
+        rows = [
+            (
+                row.domain,
+                row.nodes,
+                row.eligible,
+                f"{row.fits}/{found.need}",
+                row.reason,
+                ", ".join(units.quantity(short.resource, short.amount) for short in row.short_of),
+                ", ".join(f"{cause.code} {cause.nodes}" for cause in row.causes),
+            )
+            for row in found.domains
+        ]
+        self.table(
+            (found.topology_key or "domain", "nodes", "eligible", "fits", "reason", "short of", "nodes out"),
+            rows,
+        )
+
+    # --- events
+
+    def events_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--after", type=int, help="from there on, oldest first; else the newest")
+        for name in ("type", "subject", "namespace", "name", "actor"):
+            parser.add_argument(f"--{name}", default="")
+        parser.add_argument("--limit", type=int, default=50)
+
+    def events_(self, *, cluster: str, json: bool, after: int | None, limit: int, **options: Any) -> None:
+        wanted = {name: options[name] for name in ("type", "subject", "namespace", "name", "actor")}
+        page = history.page(find_cluster(cluster), Filters(**wanted), after=after, limit=limit)
+        rows = [events.event_out(row) for row in (page.items if after is not None else reversed(page.items))]
+        if json:
+            for row in rows:
+                self.document(row)
+            return
+        self.table(
+            ("seq", "recorded", "event", "actor", "what"),
+            [
+                (row.seq, f"{row.recorded_at:%Y-%m-%d %H:%M:%S}", row.type, row.actor, row.sentence)
+                for row in rows
+            ],
+        )
+
+    # --- printing
+
+    def document(self, found: Schema) -> None:
+        self.stdout.write(orjson.dumps(found.model_dump(mode="json", by_alias=True)).decode())
+
+    def table(self, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Columns as wide as their widest cell; numbers to the right."""
+        lines = [tuple(map(str, row)) for row in (head, *rows)]
+        widths = [max(len(line[place]) for line in lines) for place in range(len(head))]
+        for line in lines:
+            cells = (
+                cell.rjust(width) if cell.lstrip("-").isdigit() else cell.ljust(width)
+                for cell, width in zip(line, widths, strict=True)
+            )
+            self.stdout.write("  ".join(cells).rstrip())
