@@ -1,7 +1,8 @@
 """Kubernetes objects out of JSON or YAML text, each with its place in the input.
 
-JSON (also several documents one after the other), YAML with several documents, gzip of either. Lists are opened:
-``List``, ``NodeList`` and so on, lists in lists. A document that cannot be read is one problem; the others are read.
+JSON (also several documents one after the other), YAML with several documents, gzip of either. Lists are
+opened: ``List``, ``NodeList`` and so on, lists in lists. A document that cannot be read is one problem; the
+others are read.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from scheduling.kube.yaml_loader import Lined, YamlProblem, load
 
 MAX_UNPACKED = 256 * 1024 * 1024
 _MAX_LIST_DEPTH = 8
+_LONGEST_FLOW = 1024 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _SEPARATOR = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
@@ -131,7 +133,8 @@ def _check_text(text: str) -> None:
 def _chunks(text: str) -> Iterator[tuple[str, int]]:
     """The text between ``---`` lines with the number of its first line; empty ones are skipped.
 
-    Split before parsing, so that a fault in one document does not hide the next. Directives stay with what follows.
+    Split before parsing, so that a fault in one document does not hide the next. Directives stay with what
+    follows.
     """
     begin, line = 0, 1
     counted = 0
@@ -161,7 +164,9 @@ def _values(chunk: str, first_line: int) -> Iterator[tuple[Any, int | None]]:
 
 
 def _json_values(text: str, first_line: int) -> Iterator[tuple[Any, int]]:
-    """JSON documents one after the other; a text that begins like JSON but is YAML's flow style is read as such."""
+    """JSON documents one after the other; a text that begins like JSON but is YAML's flow style is read as
+    such.
+    """
     position = _skip_space(text, 0)
     began = 0
     while position < len(text):
@@ -169,7 +174,7 @@ def _json_values(text: str, first_line: int) -> Iterator[tuple[Any, int]]:
         try:
             value, end = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            flow = _flow_style(text, first_line) if not began else None
+            flow = _flow_style(text, first_line) if not began and len(text) <= _LONGEST_FLOW else None
             if flow is None:
                 raise _json_problem(error, line, first_line) from error
             yield from flow
@@ -216,7 +221,8 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_no_duplicates, parse_constant=_no
 
 
 def _open(value: Any, place: Place, documents: Documents, depth: int) -> None:
-    """Add an object, or the objects of a list, which take kind and apiVersion from it where they have none."""
+    """Add an object, or the objects of a list, which take kind and apiVersion from it where they have none.
+    """
     if not isinstance(value, dict):
         message = f"must be one object, not {shown(value)}"
         documents.problems.append(Unreadable(place, message))

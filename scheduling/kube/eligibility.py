@@ -28,7 +28,9 @@ _REQUIRED_AFFINITY = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def read_eligibility(spec: Mapping[str, Any]) -> Eligibility:
-    """Order and repetition carry no meaning, so they are dropped: pods that may use the same nodes compare equal."""
+    """Order and repetition carry no meaning, so they are dropped: pods that may use the same nodes compare
+    equal.
+    """
     return Eligibility(
         node_selector=read_labels(spec.get("nodeSelector"), "spec.nodeSelector"),
         terms=_terms(spec),

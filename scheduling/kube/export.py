@@ -16,7 +16,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def node_manifest(node: Node) -> dict[str, Any]:
-    """A v1 Node with what scheduling needs; a cordon comes with the taint that the node controller adds to it."""
+    """A v1 Node with what scheduling needs; a cordon comes with the taint that the node controller adds to
+    it.
+    """
     taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in node.taints]
     if node.unschedulable:
         taints.append({"key": CORDON_TAINT, "value": "", "effect": "NoSchedule"})
@@ -38,8 +40,8 @@ def node_manifest(node: Node) -> dict[str, Any]:
 def pod_manifest(pod: Pod) -> dict[str, Any]:
     """A v1 Pod whose one container asks for all that the pod is charged.
 
-    What the engine does not model is not kept, so it cannot be written: an annotation says what is missing. A pod that
-    is being deleted gets its creation time as deletion time, since the real one is not kept either.
+    What the engine does not model is not kept, so it cannot be written: an annotation says what is missing. A
+    pod that is being deleted gets its creation time as deletion time, since the real one is not kept either.
     """
     metadata = _metadata(pod.namespace, pod.name, pod.uid, pod.labels, pod.created)
     if pod.terminating:

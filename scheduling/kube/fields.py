@@ -1,7 +1,8 @@
 """Reading typed fields out of a decoded manifest, with the path of what is wrong.
 
-Absent and null are the same thing, as they are for the API server. A wrong JSON type is ``Undecodable`` (the API
-server answers 400); a value of the right type that a rule forbids has one of the ``FieldValue...`` reasons (422).
+Absent and null are the same thing, as they are for the API server. A wrong JSON type is ``Undecodable`` (the
+API server answers 400); a value of the right type that a rule forbids has one of the ``FieldValue...``
+reasons (422).
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _EMPTY_OBJECT: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with one object: the field's path, a reason as in an API server's causes, a sentence."""
+    """One thing wrong with one object: the field's path, a reason as in an API server's causes, a sentence.
+    """
 
     path: str
     reason: str
@@ -39,6 +41,22 @@ class FieldError(ValueError):
     def __init__(self, path: str, reason: str, message: str) -> None:
         super().__init__(f"{path}: {message}")
         self.problem = Problem(path, reason, message)
+
+
+def printable(text: str) -> str:
+    """A path or sentence that any page, log or database can take: no control characters, at most 2,000 long.
+    """
+    text = text if text.isprintable() else ascii(text)[1:-1]
+    return text if len(text) <= 2000 else f"{text[:1997]}..."
+
+
+def described(value: object) -> str:
+    """What a value is that should have been a string, in words."""
+    if isinstance(value, bool):
+        return f"the truth value {shown(value)}"
+    if isinstance(value, int | float):
+        return f"the number {shown(value)}"
+    return shown(value)
 
 
 def shown(value: object) -> str:
@@ -82,7 +100,7 @@ def string(value: object, path: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise FieldError(path, UNDECODABLE, f"must be a string, not {shown(value)}; put it in quotes")
+        raise FieldError(path, UNDECODABLE, f"must be a string, but is {described(value)}; put it in quotes")
     if len(value) > _LONGEST_TEXT:
         raise FieldError(path, INVALID, f"must have at most {_LONGEST_TEXT} characters")
     if not value.isprintable():
@@ -116,7 +134,9 @@ def one_of(value: str, path: str, allowed: Collection[str]) -> str:
 
 
 def checked(value: str, path: str, problem: str) -> str:
-    """``value`` when ``problem`` (a clause of names.py) is empty; an empty value is Required where it is wrong."""
+    """``value`` when ``problem`` (a clause of names.py) is empty; an empty value is Required where it is
+    wrong.
+    """
     if problem:
         if not value:
             raise FieldError(path, REQUIRED, "must be given")

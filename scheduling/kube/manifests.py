@@ -1,4 +1,4 @@
-"""Kubernetes manifests in, engine objects out: what is taken, what is refused and why, what is no business of ours."""
+"""Kubernetes manifests in, engine objects out: what is taken, what is refused and why, what is ignored."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from scheduling.kube.fields import (
     UNDECODABLE,
     FieldError,
     Problem,
+    printable,
     shown,
 )
 from scheduling.kube.names import dns_subdomain_problem
@@ -94,7 +95,8 @@ class Manifests:
 
 
 def read(data: bytes | str) -> Manifests:
-    """Everything in ``data`` (JSON or YAML, gzip of either). Never raises for content: it collects refusals."""
+    """Everything in ``data`` (JSON or YAML, gzip of either). Never raises for content: it collects refusals.
+    """
     documents = read_documents(data)
     reader = _Reader()
     for unreadable in documents.problems:
@@ -135,6 +137,7 @@ def _subject(found: Found) -> _Subject:
 class _Reader:
     def __init__(self) -> None:
         self.manifests = Manifests()
+        self._takers = {"Node": self._take_node, "Pod": self._take_pod, "Workload": self._take_workload}
         self._ignored: Counter[str] = Counter()
         self._versions: Counter[str] = Counter()
         self._generated: Counter[str] = Counter()
@@ -150,9 +153,9 @@ class _Reader:
                 kind=subject.kind,
                 namespace=subject.namespace,
                 name=subject.name,
-                path=first.path,
+                path=printable(first.path),
                 reason=first.reason,
-                message=f"{where}{first.message}{also}",
+                message=printable(f"{where}{first.message}{also}"),
                 document=subject.place.document,
                 line=subject.place.line,
             )
@@ -161,7 +164,7 @@ class _Reader:
     def notice(self, subject: _Subject, remarks: Iterable[Remark]) -> None:
         for path, sentence in remarks:
             self.manifests.notices.append(
-                Notice(subject.kind, subject.namespace, subject.name, path, sentence)
+                Notice(subject.kind, subject.namespace, subject.name, printable(path), printable(sentence))
             )
 
     def take(self, found: Found, groups: list[tuple[_Subject, dict[str, Any]]]) -> None:
@@ -183,7 +186,7 @@ class _Reader:
             if kind == "PodGroup":
                 groups.append((subject, body))
             else:
-                getattr(self, f"_take_{kind.lower()}")(subject, body, version)
+                self._takers[kind](subject, body, version)
                 self.notice(subject, annotation_remarks(body))
             self.notice(subject, generated)
         except FieldError as error:
@@ -198,7 +201,9 @@ class _Reader:
     def _named(
         self, subject: _Subject, body: dict[str, Any]
     ) -> tuple[_Subject, dict[str, Any], list[Remark]]:
-        """The object with the name that an API server would have generated; here the same input gives the same."""
+        """The object with the name that an API server would have generated; here the same input gives the
+        same.
+        """
         metadata = body.get("metadata")
         if (
             not isinstance(metadata, dict)
@@ -255,7 +260,8 @@ class _Reader:
         self.notice(subject, annotation_remarks(body))
 
     def _templates(self, body: dict[str, Any]) -> set[str] | None:
-        """The templates that a new PodGroup may name; None for one that an API server has admitted already."""
+        """The templates that a new PodGroup may name; None for one that an API server has admitted already.
+        """
         metadata = body.get("metadata")
         if isinstance(metadata, dict) and metadata.get("uid"):
             return None
@@ -266,7 +272,8 @@ class _Reader:
         }
 
     def _once(self, subject: _Subject, namespace: str, name: str, uid: str) -> None:
-        """Refuse what stands in the input before: the same uid, or the same name without two uids to tell apart.
+        """Refuse what stands in the input before: the same uid, or the same name without two uids to tell
+        apart.
 
         Two pods of one name may have two uids (one is being replaced); other kinds have one object to a name.
         """
@@ -287,7 +294,7 @@ class _Reader:
         if self._versions:
             manifests.kubernetes_version = max(self._versions, key=lambda text: (self._versions[text], text))
         groups = [read.group for read in manifests.pod_groups]
-        for key, _, sentence in zone_remarks(manifests.nodes, groups):
+        for key, sentence in zone_remarks(manifests.nodes, groups):
             manifests.notices.append(Notice("Node", "", "", f"metadata.labels[{key}]", sentence))
 
 
@@ -297,7 +304,8 @@ def _place(place: Place) -> str:
 
 
 def _type(body: dict[str, Any]) -> tuple[str, str, str]:
-    """(group, version, kind). Raises FieldError for what is no Kubernetes object or a misspelt kind of ours."""
+    """(group, version, kind). Raises FieldError for what is no Kubernetes object or a misspelt kind of ours.
+    """
     kind, api_version = body.get("kind"), body.get("apiVersion")
     if api_version is None and isinstance(body.get("version"), str):
         raise FieldError(

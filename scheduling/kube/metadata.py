@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduling.kube.fields import (
+    FORBIDDEN,
     INVALID,
     UNDECODABLE,
     FieldError,
     checked,
+    described,
     mapping,
     milliseconds,
     shown,
@@ -38,7 +40,8 @@ class Metadata:
 
 
 def read_metadata(body: Mapping[str, Any], *, namespaced: bool) -> Metadata:
-    """Raises FieldError. ``from_server``: an API server has stored the object (it carries a resourceVersion)."""
+    """Raises FieldError. ``from_server``: an API server has stored the object (it carries a resourceVersion).
+    """
     metadata = mapping(body.get("metadata"), "metadata")
     name = string(metadata.get("name"), "metadata.name")
     checked(name, "metadata.name", dns_subdomain_problem(name))
@@ -47,9 +50,7 @@ def read_metadata(body: Mapping[str, Any], *, namespaced: bool) -> Metadata:
         namespace = namespace or "default"
         checked(namespace, "metadata.namespace", dns_label_problem(namespace))
     elif namespace:
-        raise FieldError(
-            "metadata.namespace", "FieldValueForbidden", "must not be given: the kind has no namespace"
-        )
+        raise FieldError("metadata.namespace", FORBIDDEN, "must not be given: the kind has no namespace")
     return Metadata(
         namespace=namespace,
         name=name,
@@ -70,7 +71,7 @@ def read_labels(value: object, path: str) -> tuple[tuple[str, str], ...]:
         raise FieldError(
             f"{path}[{strange[0]}]",
             UNDECODABLE,
-            f"must be a string, not {shown(labels[strange[0]])}; put it in quotes{others}",
+            f"must be a string, but is {described(labels[strange[0]])}; put it in quotes{others}",
         )
     for key, text in labels.items():
         if problem := label_key_problem(key):

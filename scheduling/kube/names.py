@@ -29,7 +29,9 @@ def dns_subdomain_problem(text: str) -> str:
     if len(text) > 253:
         return "must have at most 253 characters"
     if not _SUBDOMAIN.fullmatch(text):
-        return "must consist of lower-case letters, digits, '-' and '.', with a letter or digit at both ends of each part"
+        return (
+            "must consist of lower-case letters, digits, '-' and '.', a letter or digit at each part's ends"
+        )
     return ""
 
 

@@ -15,7 +15,8 @@ _UNMODELLED = ("parentCompositePodGroupName", "resourceClaims")
 def read_pod_group(body: Mapping[str, Any]) -> PodGroup:
     """A PodGroup without problems (``pod_group_problems`` is empty), as generation 1.
 
-    A priority of 0 that an API server has stored without a priority class is its default, so it counts as unset.
+    A priority of 0 that an API server has stored without a priority class is its default, so it counts as
+    unset.
     """
     metadata = read_metadata(body, namespaced=True)
     spec = mapping(body.get("spec"), "spec")

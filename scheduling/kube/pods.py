@@ -1,4 +1,5 @@
-"""Pod manifests as engine pods. Nothing but what scheduling needs is kept: no env, arguments or annotations."""
+"""Pod manifests as engine pods. Nothing but what scheduling needs is kept: no env, arguments or annotations.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ _NODE_BOUND_VOLUMES = frozenset(
         "vsphereVolume",
     }
 )
-"""Volume sources that kube-scheduler's volume plugins look at (binding, zones, attach limits, exclusive disks)."""
+"""Volume sources that kube-scheduler's volume plugins look at (binding, zones, attach limits, exclusive
+disks).
+"""
 
 _FOREIGN_GROUP_LABELS = (
     "scheduling.x-k8s.io/pod-group",

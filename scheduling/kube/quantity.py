@@ -1,8 +1,9 @@
 """Kubernetes quantities, read exactly and charged in whole units.
 
-``cpu`` is counted in milli-cores, every other resource in its own unit. The grammar and the cap at the largest
-signed 64-bit number are those of ``apimachinery/pkg/api/resource``: decimal suffixes ``n u m k M G T P E``, binary
-suffixes ``Ki`` to ``Ei``, or a decimal exponent; what is finer than a billionth is rounded away from zero.
+``cpu`` is counted in milli-cores, every other resource in its own unit. The grammar and the cap at the
+largest signed 64-bit number are those of ``apimachinery/pkg/api/resource``: decimal suffixes ``n u m k M G T
+P E``, binary suffixes ``Ki`` to ``Ei``, or a decimal exponent; what is finer than a billionth is rounded away
+from zero.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class QuantityError(ValueError):
 def parse(text: object) -> Fraction:
     """The exact value of a quantity as JSON or YAML holds it: text, or a finite number.
 
-    Magnitudes over 2**63 - 1 become 2**63 - 1, as in Kubernetes. Raises QuantityError; never builds a number larger
-    than its text, however large the exponent.
+    Magnitudes over 2**63 - 1 become 2**63 - 1, as in Kubernetes. Raises QuantityError; never builds a number
+    larger than its text, however large the exponent.
     """
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise QuantityError("must be a quantity such as 500m or 2Gi")
@@ -55,12 +56,18 @@ def to_allocatable(resource: str, text: object) -> int:
 
 
 def checked_request(resource: str, text: object) -> Fraction:
-    """The exact value of a request that ``resource`` allows (not negative, whole where it must be, whole pages)."""
+    """The exact value of a request that ``resource`` allows (not negative, whole where it must be, whole
+    pages).
+    """
     value = _checked(resource, text)
     if resource.startswith("hugepages-"):
-        page = parse(resource.removeprefix("hugepages-"))
+        size = resource.removeprefix("hugepages-")
+        try:
+            page = parse(size)
+        except QuantityError as error:
+            raise QuantityError(f"is of a resource whose page size {size} {error}") from error
         if page <= 0 or value % page:
-            raise QuantityError(f"must be a multiple of the page size {resource.removeprefix('hugepages-')}")
+            raise QuantityError(f"must be a multiple of the page size {size}")
     return value
 
 
@@ -115,7 +122,8 @@ def _parse_text(text: str) -> Fraction:
 
 
 def _magnitude(mantissa: int, ten: int, two: int) -> Fraction:
-    """``mantissa * 10**ten * 2**two``, rounded up to a billionth and capped, without building giant powers."""
+    """``mantissa * 10**ten * 2**two``, rounded up to a billionth and capped, without building giant powers.
+    """
     if mantissa == 0:
         return Fraction(0)
     digits = len(str(mantissa)) + ten

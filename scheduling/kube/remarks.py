@@ -1,5 +1,5 @@
-"""What is worth saying about an input that is taken: annotations that no API server would take, foreign sub-groups,
-topology values that span zones."""
+"""What is worth saying about an input that is taken: odd annotations, foreign sub-groups, domains over zones.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from scheduling.engine.model import Node, PodGroup
 from scheduling.kube.fields import shown
 
 Remark = tuple[str, str]
+"""The path of a field and a sentence about it."""
 
 ZONE = "topology.kubernetes.io/zone"
 _TOPOLOGY_REQUESTS = "kueue.x-k8s.io/podset-"
@@ -34,7 +35,7 @@ def annotation_remarks(body: Mapping[str, Any]) -> Iterator[Remark]:
             try:
                 json.loads(value)
             except (ValueError, RecursionError):
-                yield path, f"is not JSON; kept out as the raw text {shown(value)}"
+                yield path, f"is not JSON, so it is only shown, as the raw text {shown(value)}"
 
 
 def sub_group_remarks(body: Mapping[str, Any]) -> Iterator[Remark]:
@@ -48,18 +49,17 @@ def sub_group_remarks(body: Mapping[str, Any]) -> Iterator[Remark]:
             path = f"spec.{field}[{number}]"
             if not isinstance(group, dict):
                 yield path, "is no sub-group: it must be an object"
-            elif group.get("minMember") == 0 and not isinstance(group.get("minMember"), bool):
-                sentence = f"the sub-group {shown(group.get('name'))} asks for 0 members, which is no gang; it is not imported"
-                yield f"{path}.minMember", sentence
+                continue
+            name = shown(group.get("name"))
+            members = group.get("minMember")
+            if members == 0 and not isinstance(members, bool):
+                yield f"{path}.minMember", f"the sub-group {name} asks for 0 members, no gang: not imported"
             else:
-                yield (
-                    path,
-                    f"the sub-group {shown(group.get('name'))} is not imported: sub-groups of a PodGroup are not modelled",
-                )
+                yield path, f"the sub-group {name} is not imported: sub-groups are not modelled"
 
 
-def zone_remarks(nodes: Iterable[Node], groups: Iterable[PodGroup]) -> Iterator[tuple[str, str, str]]:
-    """(label key, value, sentence) for each value of a constrained key whose nodes lie in several zones."""
+def zone_remarks(nodes: Iterable[Node], groups: Iterable[PodGroup]) -> Iterator[Remark]:
+    """(label key, sentence) for each value of a constrained key whose nodes lie in several zones."""
     keys = sorted({group.topology_key for group in groups} - {"", ZONE})
     if not keys:
         return
@@ -73,8 +73,4 @@ def zone_remarks(nodes: Iterable[Node], groups: Iterable[PodGroup]) -> Iterator[
                 zones.setdefault((key, labels[key]), set()).add(labels[ZONE])
     for (key, value), found in sorted(zones.items()):
         if len(found) > 1:
-            yield (
-                key,
-                value,
-                f"the value {shown(value)} of {key} spans {len(found)} zones and is one topology domain all the same",
-            )
+            yield key, f"the value {shown(value)} of {key} spans {len(found)} zones, yet it is one domain"

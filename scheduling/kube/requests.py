@@ -1,9 +1,10 @@
 """What a pod asks for, as kube-scheduler charges it.
 
-Source of the rules: ``component-helpers/resource`` (PodRequests) and the API server's defaulting. While an init
-container runs, the sidecars declared before it run as well; the pod is charged the most of any such moment and of
-its run phase (all containers and sidecars), plus its overhead. A missing request is the limit. Pod-level
-``spec.resources`` (KEP-2837) stand in the place of the containers' sum for cpu, memory and huge pages.
+Source of the rules: ``component-helpers/resource`` (PodRequests) and the API server's defaulting. While an
+init container runs, the sidecars declared before it run as well; the pod is charged the most of any such
+moment and of its run phase (all containers and sidecars), plus its overhead. A missing request is the limit.
+Pod-level ``spec.resources`` (KEP-2837) stand in the place of the containers' sum for cpu, memory and huge
+pages.
 """
 
 from __future__ import annotations
@@ -12,7 +13,16 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from scheduling.kube.fields import INVALID, REQUIRED, FieldError, mapping, objects, shown, string
+from scheduling.kube.fields import (
+    INVALID,
+    NOT_SUPPORTED,
+    REQUIRED,
+    FieldError,
+    mapping,
+    objects,
+    shown,
+    string,
+)
 from scheduling.kube.names import label_key_problem
 from scheduling.kube.quantity import QuantityError, charge, checked_request
 
@@ -23,8 +33,8 @@ _STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
 def effective_requests(pod_spec: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
     """(resource, amount) sorted by resource, amounts > 0, always with ``("pods", 1)``.
 
-    ``cpu`` in milli-cores, others in whole units, rounded up once, after all sums. Raises FieldError with the path
-    of a quantity that is wrong.
+    ``cpu`` in milli-cores, others in whole units, rounded up once, after all sums. Raises FieldError with the
+    path of a quantity that is wrong.
     """
     containers = objects(pod_spec.get("containers"), "spec.containers")
     if not containers:
@@ -68,18 +78,19 @@ def _requests_or_limits(value: object, path: str) -> Amounts:
 def _replace_by_pod_level(run: Amounts, pod_spec: Mapping[str, Any]) -> None:
     """A pod-level request counts instead of the containers' sum; a pod-level limit where nobody requests."""
     resources = mapping(pod_spec.get("resources"), "spec.resources")
-    if not resources:
-        return
-    for resource, amount in _amounts(resources.get("limits"), "spec.resources.limits").items():
-        if _pod_level(resource) and resource not in run:
-            run[resource] = amount
-    for resource, amount in _amounts(resources.get("requests"), "spec.resources.requests").items():
-        if _pod_level(resource):
-            run[resource] = amount
+    for resource, amount in _pod_level(resources, "limits").items():
+        run.setdefault(resource, amount)
+    run.update(_pod_level(resources, "requests"))
 
 
-def _pod_level(resource: str) -> bool:
-    return resource in ("cpu", "memory") or resource.startswith("hugepages-")
+def _pod_level(resources: Mapping[str, Any], part: str) -> Amounts:
+    path = f"spec.resources.{part}"
+    amounts = _amounts(resources.get(part), path)
+    for resource in amounts:
+        if resource not in ("cpu", "memory") and not resource.startswith("hugepages-"):
+            sentence = "is no resource of a whole pod, only cpu, memory and hugepages-* are"
+            raise FieldError(f"{path}[{resource}]", NOT_SUPPORTED, f"{shown(resource)} {sentence}")
+    return amounts
 
 
 def _amounts(value: object, path: str) -> Amounts:
@@ -100,7 +111,7 @@ def _resource_problem(resource: str) -> str:
     if resource in _STANDARD or resource.startswith("hugepages-"):
         return ""
     if "/" not in resource:
-        return "is no resource that a container can ask for (cpu, memory, ephemeral-storage, hugepages-*, vendor/device)"
+        return "is no resource of a container: cpu, memory, ephemeral-storage, hugepages-* or vendor/device"
     return label_key_problem(resource)
 
 

@@ -1,12 +1,14 @@
-"""What an API server refuses of a PodGroup: release 1.36 (v1alpha2) as recorded, 1.37 (v1alpha3, v1beta1) as specified.
+"""What an API server refuses of a PodGroup.
 
-Fields that the release does not know are refused, as with ``fieldValidation=Strict``: a constraint that is silently
-dropped would spread a gang.
+Release 1.36 (v1alpha2) as recorded of a running server, 1.37 (v1alpha3, v1beta1) as its documents specify.
+Fields that the release does not know are refused, as with ``fieldValidation=Strict``: a constraint that is
+silently dropped would spread a gang.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from scheduling.kube.fields import (
@@ -36,7 +38,23 @@ _MOST_CLAIMS = 4
 
 _OBJECT_FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _METADATA_FIELDS = frozenset(
-    ["name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers", "managedFields"]
+    {
+        "annotations",
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "finalizers",
+        "generateName",
+        "generation",
+        "labels",
+        "managedFields",
+        "name",
+        "namespace",
+        "ownerReferences",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
 )
 _COMMON_FIELDS = frozenset(
     {
@@ -65,11 +83,13 @@ def pod_group_problems(
     release: str = "1.36",
     templates: Collection[str] | None = (),
 ) -> list[Problem]:
-    """Why an API server of ``release`` would refuse to create ``body``, or to update ``old`` to it; [] if it would not.
+    """Why an API server of ``release`` would refuse to create ``body``, or to update ``old`` to it; [] if it
+    would not.
 
-    An update's ``body`` may leave out what ``old`` has. ``templates``: the PodGroup templates that exist, each as
-    ``namespace/workload/template``; None when the object has passed admission before. Reasons: ``Undecodable`` (400;
-    then nothing else is judged), ``FieldValueForbidden`` for admission (403), the other ``FieldValue...`` (422).
+    An update's ``body`` may leave out what ``old`` has. ``templates``: the PodGroup templates that exist,
+    each as ``namespace/workload/template``; None when the object has passed admission before. Reasons:
+    ``Undecodable`` (400; then nothing else is judged), ``FieldValueForbidden`` for admission (403), the other
+    ``FieldValue...`` (422).
     """
     if old is not None:
         body = {**old, **body}
@@ -84,7 +104,7 @@ def pod_group_problems(
     if old is not None:
         _immutable(spec, mapping(old.get("spec"), "spec"), release, collected)
     elif not collected.problems and templates is not None:
-        _admission(body, spec, release, templates, collected)
+        collected.attempt(_admission, body, spec, templates)
     undecodable = [problem for problem in collected.problems if problem.reason == UNDECODABLE]
     return undecodable or collected.problems
 
@@ -207,7 +227,8 @@ def _disruption(spec: Mapping[str, Any], path: str, release: str) -> None:
         raise FieldError(
             path, INVALID, f"must have exactly one of single and all, not {' and '.join(chosen) or 'none'}"
         )
-    if chosen == ["all"] and mapping(spec.get("schedulingPolicy"), "").get("basic") is not None:
+    policy = spec.get("schedulingPolicy")
+    if chosen == ["all"] and isinstance(policy, dict) and policy.get("basic") is not None:
         raise FieldError(path, INVALID, "all needs the gang policy")
 
 
@@ -251,16 +272,25 @@ def _claims(value: object, path: str) -> None:
 
 
 def _template_reference(spec: Mapping[str, Any], path: str) -> None:
-    reference = template_reference(spec, path)
-    if reference is None:
-        return
-    where, workload_field, workload, template_field, template = reference
-    checked(workload, f"{where}.{workload_field}", dns_subdomain_problem(workload))
-    checked(template, f"{where}.{template_field}", dns_label_problem(template))
+    reference = _reference(spec, path)
+    if reference is not None:
+        workload_path = f"{reference.path}.workloadName"
+        checked(reference.workload, workload_path, dns_subdomain_problem(reference.workload))
+        checked(reference.template, reference.template_path, dns_label_problem(reference.template))
 
 
-def template_reference(spec: Mapping[str, Any], path: str) -> tuple[str, str, str, str, str] | None:
-    """(path, field, workload, field, template) of either release's reference; None without one."""
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """The template of a Workload that a PodGroup says it was made from."""
+
+    path: str
+    workload: str
+    template: str
+    template_path: str
+
+
+def _reference(spec: Mapping[str, Any], path: str) -> _Reference | None:
+    """Of 1.36's podGroupTemplateRef or 1.37's workloadRef, whichever the spec has."""
     if spec.get("podGroupTemplateRef") is not None:
         where, template_field = f"{path}.podGroupTemplateRef", "podGroupTemplateName"
         union = mapping(spec["podGroupTemplateRef"], where)
@@ -268,16 +298,20 @@ def template_reference(spec: Mapping[str, Any], path: str) -> tuple[str, str, st
         if union.get("workload") is None:
             raise FieldError(where, INVALID, "must have a workload")
         where = f"{where}.workload"
-        reference = mapping(union["workload"], where)
+        fields = mapping(union["workload"], where)
     elif spec.get("workloadRef") is not None:
         where, template_field = f"{path}.workloadRef", "templateName"
-        reference = mapping(spec["workloadRef"], where)
+        fields = mapping(spec["workloadRef"], where)
     else:
         return None
-    _known(reference, where, ("workloadName", template_field))
-    workload = string(reference.get("workloadName"), f"{where}.workloadName")
-    template = string(reference.get(template_field), f"{where}.{template_field}")
-    return where, "workloadName", workload, template_field, template
+    _known(fields, where, ("workloadName", template_field))
+    template_path = f"{where}.{template_field}"
+    return _Reference(
+        path=where,
+        workload=string(fields.get("workloadName"), f"{where}.workloadName"),
+        template=string(fields.get(template_field), template_path),
+        template_path=template_path,
+    )
 
 
 def _parent(spec: Mapping[str, Any], path: str) -> None:
@@ -289,22 +323,15 @@ def _parent(spec: Mapping[str, Any], path: str) -> None:
         raise FieldError(f"{path}.workloadRef", REQUIRED, "must be given with parentCompositePodGroupName")
 
 
-def _admission(
-    body: Mapping[str, Any],
-    spec: Mapping[str, Any],
-    release: str,
-    templates: Collection[str],
-    collected: _Collected,
-) -> None:
-    reference = template_reference(spec, "spec")
+def _admission(body: Mapping[str, Any], spec: Mapping[str, Any], templates: Collection[str]) -> None:
+    reference = _reference(spec, "spec")
     if reference is None:
         return
     namespace = mapping(body.get("metadata"), "metadata").get("namespace") or "default"
-    where, _, workload, _, template = reference
-    if f"{namespace}/{workload}/{template}" not in templates:
-        collected.add(
-            where, FORBIDDEN, f"no Workload {namespace}/{workload} with a template {template} exists"
-        )
+    workload = f"{namespace}/{reference.workload}"
+    if f"{workload}/{reference.template}" not in templates:
+        message = f"no Workload {workload} with a template {reference.template} exists"
+        raise FieldError(reference.path, FORBIDDEN, message)
 
 
 def _immutable(spec: Mapping[str, Any], old: Mapping[str, Any], release: str, collected: _Collected) -> None:

@@ -1,12 +1,14 @@
 """YAML as kubectl reads it, built from libyaml's events without recursion.
 
-Plain scalars become what kubectl's YAML-to-JSON conversion makes of them (``y`` is true, ``08`` is 8.0, ``12:30`` and
-dates stay text), so that a label value which the API server would refuse is seen to be no string. Refused with a
-line: a key given twice, a key that is not plain text, an unknown tag, aliases that multiply, deep nesting.
+Plain scalars become what kubectl's YAML-to-JSON conversion makes of them (``y`` is true, ``08`` is 8.0,
+``12:30`` and dates stay text), so that a label value which the API server would refuse is seen to be no
+string. Refused with a line: a key given twice, a key that is not plain text, an unknown tag, aliases that
+multiply, deep nesting.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -42,7 +44,9 @@ _WORDS |= dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), flo
 _WORDS |= dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf"))
 _WORDS |= dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan"))
 
-_INTEGER = re.compile(r"[-+]?(0[xX][0-9a-fA-F]{1,16}|0[oO]?[0-7]{1,22}|0[bB][01]{1,64}|0|[1-9][0-9]{0,19})")
+_INTEGER = re.compile(
+    r"[-+]?(0[xX][0-9a-fA-F]{1,16}|0[oO][0-7]{1,22}|0+[0-7]{0,22}|0[bB][01]{1,64}|[1-9][0-9]{0,19})"
+)
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _PLAIN_TAGS = frozenset(
     {
@@ -67,20 +71,22 @@ def plain_value(text: str) -> str | int | float | bool | None:
     digits = text.replace("_", "")
     if _INTEGER.fullmatch(digits):
         number = _integer(digits)
-        return number if -(2**63) <= number < 2**64 else float(number)
+        if -(2**63) <= number < 2**64:
+            return number
     if len(digits) <= 400 and _FLOAT.fullmatch(digits):
         value = float(digits)
-        return value if value not in (float("inf"), float("-inf")) else text
+        return text if math.isinf(value) else value
     return text
 
 
 def _integer(digits: str) -> int:
+    """Go's integer literals: a leading 0, 0o, 0x or 0b names the base."""
     sign = -1 if digits[0] == "-" else 1
-    digits = digits.lstrip("+-")
-    prefix = digits[:2].lower()
-    if prefix in ("0x", "0o", "0b"):
-        return sign * int(digits[2:], {"0x": 16, "0o": 8, "0b": 2}[prefix])
-    return sign * int(digits, 8 if digits.startswith("0") and digits != "0" else 10)
+    digits = digits.lstrip("+-").lower()
+    for prefix, base in (("0x", 16), ("0o", 8), ("0b", 2), ("0", 8)):
+        if digits.startswith(prefix):
+            return sign * int(digits.removeprefix(prefix) or "0", base)
+    return sign * int(digits)
 
 
 def load(text: str, first_line: int = 1) -> Iterator[tuple[Any, int]]:
