@@ -1,0 +1,225 @@
+"""Run one case and say whether it holds, does not hold, or cannot be run here and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from scheduling.engine.decide import PROFILES
+from scheduling.engine.model import TAS_GATES
+from scheduling.engine.status import GroupStatus, group_status
+from scheduling.ledger.events import Event, NodeRemoved, PodGroupClosed, PodRemoved, PodUpdated
+from scheduling.services.conformance.stream import MemoryStream, Unsettled
+from scheduling.services.importing import ImportPlan
+from scheduling.services.switching import gate_events
+
+Case = dict[str, Any]
+Verdict = Literal["passed", "failed", "skipped"]
+
+_CHECKED = ("groups", "pods", "imports")
+_OPEN_KINDS = ("CompositePodGroup",)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """``why``: each expectation that does not hold, or the one reason for skipping; empty when passed."""
+
+    name: str
+    verdict: Verdict
+    why: tuple[str, ...] = ()
+
+
+def read_cases(path: Path) -> Iterator[Case]:
+    """The cases of a file, in order; with ``directory``, where the files lie that they import.
+
+    Raises ValueError naming file and line for text that is no case.
+    """
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                case = json.loads(line)
+                yield {
+                    **case,
+                    "name": str(case["name"]),
+                    "stages": list(case["stages"]),
+                    "directory": path.parent,
+                }
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(f"{path}, line {number}: no conformance case ({error!r})") from error
+
+
+def run_case(case: Case, profile: str | None = None) -> Result:
+    """``profile`` None: the case's own, ``exact`` when it has none."""
+    wanted = profile or case.get("profile", "exact")
+    reason = _unsupported(case, wanted)
+    if reason:
+        return Result(case["name"], "skipped", (reason,))
+    stream = MemoryStream(gates={**dict.fromkeys(TAS_GATES, True), **case.get("gates", {})})
+    why: list[str] = []
+    for number, stage in enumerate(case["stages"], 1):
+        plans = _perform(stream, stage, case["directory"])
+        try:
+            stream.settle(wanted)
+        except Unsettled as error:
+            why.append(f"stage {number}: {error}")
+            break
+        why += [f"stage {number}: {text}" for text in _unmet(stream, stage.get("expect") or {}, plans)]
+        stream.commit(_observed(stream, stage.get("observed", {})))
+        stream.now_ms += 1000
+    return Result(case["name"], "failed" if why else "passed", tuple(why))
+
+
+def _unsupported(case: Case, profile: str) -> str:
+    if profile not in PROFILES:
+        return f"profile {profile} is not built"
+    stages = case["stages"]
+    for gate in {
+        **case.get("gates", {}),
+        **{gate: on for stage in stages for gate, on in stage.get("gates", {}).items()},
+    }:
+        if gate not in TAS_GATES:
+            return f"feature gate {gate} is not built"
+    for kind in (manifest.get("kind") for stage in stages for manifest in stage.get("apply", [])):
+        if kind in _OPEN_KINDS:
+            return f"kind {kind} is not built"
+    expected = [stage.get("expect") or {} for stage in stages]
+    if not any(part in expect for expect in expected for part in _CHECKED):
+        sentences = " ".join(expect["property"] for expect in expected if "property" in expect)
+        return f"only a test written by hand can show it: {sentences}"
+    return ""
+
+
+# ---------------------------------------------------------------- what happens in a stage
+
+
+def _perform(stream: MemoryStream, stage: dict[str, Any], directory: Path) -> list[ImportPlan]:
+    for gate, on in stage.get("gates", {}).items():
+        stream.commit(gate_events(stream.state, gate, on))
+    stream.now_ms += stage.get("advance_seconds", 0) * 1000
+    for gone in stage.get("delete", []):
+        stream.commit(_deleted(stream, gone))
+    if "import_file" in stage:
+        return [stream.import_data((directory / stage["import_file"]).read_bytes())]
+    if stage.get("apply"):
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": stage["apply"]})
+        return [stream.import_data(text.encode())]
+    return []
+
+
+def _deleted(stream: MemoryStream, gone: dict[str, str]) -> list[Event]:
+    """An object that left the cluster; one with another uid than the named has nothing to do with it."""
+    state, name = stream.state, gone["name"]
+    namespace = gone.get("namespace", "")
+    key = f"{namespace}/{name}"
+    if gone["kind"] == "Node":
+        node = state.nodes.get(name)
+        return [NodeRemoved(name, node.uid)] if node and gone.get("uid", node.uid) == node.uid else []
+    if gone["kind"] == "PodGroup":
+        group = state.groups.get(key)
+        if group is None or gone.get("uid", group.uid) != group.uid:
+            return []
+        return [PodGroupClosed(namespace, name, group.uid, group.generation, "removed")]
+    pod = state.pods.get(gone.get("uid") or state.pod_uid(key) or "")
+    if pod is None or pod.key != key:
+        return []
+    return [PodRemoved(namespace, name, pod.uid, pod.node, pod.group, "removed")]
+
+
+def _observed(stream: MemoryStream, nodes: dict[str, str | None]) -> list[Event]:
+    """The bindings of the real scheduler as facts, in the place of ours."""
+    events: list[Event] = []
+    for key, node in nodes.items():
+        pod = stream.state.pods.get(stream.state.pod_uid(key) or "")
+        if pod is not None:
+            event = PodUpdated.between(pod, replace(pod, node=node or ""))
+            events += [event] if event else []
+    return events
+
+
+# ---------------------------------------------------------------- what is expected of it
+
+
+def _unmet(stream: MemoryStream, expect: dict[str, Any], plans: list[ImportPlan]) -> list[str]:
+    refused = {
+        f"{bad.namespace}/{bad.name}" for plan in plans for bad in plan.refused if bad.kind == "PodGroup"
+    }
+    why: list[str] = []
+    for key, wanted in expect.get("groups", {}).items():
+        why += [f"{key} {text}" for text in _unmet_group(stream, key, wanted, key in refused)]
+    for key, wanted in expect.get("pods", {}).items():
+        pod = stream.state.pods.get(stream.state.pod_uid(key) or "")
+        node = pod.node or None if pod else None
+        allowed = wanted["node"] if isinstance(wanted["node"], list) else [wanted["node"]]
+        if node not in allowed:
+            why.append(f"pod {key} is on {node}, not on {_any_of(allowed)}")
+    counts = _counts(plans)
+    for what, number in expect.get("imports", {}).items():
+        if counts[what] != number:
+            why.append(f"{counts[what]} objects {what}, not {number}")
+    return why
+
+
+def _counts(plans: list[ImportPlan]) -> dict[str, int]:
+    snapshot = {"accepted": 0, "ignored": 0, "rejected": 0}
+    for plan in plans:
+        snapshot["accepted"] += sum(plan.accepted.values())
+        snapshot["ignored"] += sum(plan.ignored.values())
+        snapshot["rejected"] += len(plan.refused)
+    return snapshot
+
+
+def _unmet_group(stream: MemoryStream, key: str, wanted: dict[str, Any], refused: bool) -> Iterator[str]:
+    state = stream.state
+    states = _states(stream, key, refused)
+    allowed = _listed(wanted["state"])
+    if not states.intersection(allowed):
+        yield f"is {_any_of(sorted(states))}, not {_any_of(allowed)}"
+    bound = [pod for pod in state.members(key) if pod.node]
+    if len(bound) < wanted.get("bound", 0) or (wanted.get("bound") == 0 and bound):
+        yield f"has {len(bound)} members on nodes, not {wanted['bound']}"
+    if "reason" in wanted and not states.isdisjoint({"pending", "held", "error", "rejected"}):
+        verdict = state.verdicts.get(key)
+        reasons = {"invalid"} if "rejected" in states else set()
+        reasons |= {verdict.reason} if verdict else set()
+        if not reasons.intersection(_listed(wanted["reason"])):
+            yield f"has reason {_any_of(sorted(reasons))}, not {_any_of(_listed(wanted['reason']))}"
+    group = state.groups.get(key)
+    topology_key = group.topology_key if group else ""
+    nodes = [state.nodes.get(pod.node) for pod in bound]
+    values = {node.label(topology_key) if node else None for node in nodes}
+    if wanted.get("single_domain") and topology_key and len(values) > 1:
+        yield f"lies in {len(values)} domains: {_any_of(sorted(map(str, values)))}"
+    if (
+        "domains" in wanted
+        and not wanted.get("tied")
+        and topology_key
+        and not values.issubset(wanted["domains"])
+    ):
+        yield f"lies in {_any_of(sorted(map(str, values)))}, not in {_any_of(wanted['domains'])}"
+
+
+def _states(stream: MemoryStream, key: str, refused: bool) -> set[str]:
+    """The words that describe the group; one without pods is also held, since fewer than minCount exist."""
+    state = stream.state
+    if refused and key not in state.groups:
+        return {"rejected"}
+    status = group_status(state, key)
+    states = {str(status)}
+    if status is GroupStatus.EMPTY:
+        states.add("held")
+    if refused:
+        states.add("rejected")
+    return states
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return value if isinstance(value, list) else [value]
+
+
+def _any_of(names: Iterable[object]) -> str:
+    return " or ".join(str(name) for name in names) or "nothing"

@@ -1,0 +1,148 @@
+"""One cycle as a pure function: waiting groups decided in queue order, each on what the last one left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduling.engine.decide import decide
+from scheduling.engine.decision import Decision
+from scheduling.engine.queue import waiting
+from scheduling.engine.reasons import Verdict
+from scheduling.engine.state import ClusterState
+from scheduling.ledger import fold
+from scheduling.ledger.events import (
+    DomainTable,
+    Event,
+    PlacementForecast,
+    PodGroupConflicted,
+    PodGroupHeld,
+    PodGroupPlaced,
+    PodGroupUnschedulable,
+)
+
+
+def cycle_events(state: ClusterState, now_ms: int, *, profile: str = "exact") -> list[Event]:
+    """What one cycle decides on ``state``, which is not changed. See ``decided``."""
+    return list(decided(state, now_ms, profile=profile))
+
+
+def decided(state: ClusterState, now_ms: int, *, profile: str = "exact") -> Iterator[Event]:
+    """The decisions of one cycle as they are taken, only those that are news; ``state`` is not changed.
+
+    ``now_ms`` changes nothing: the order of the queue comes from the objects' own times, so a replay decides
+    the same. In an observed cluster a group that would be placed gives a forecast. Later groups of the cycle
+    find its room taken, as they would if the forecast came true; the next cycle starts from the facts again.
+    Pods without a group are never placed: they take room where the facts say they are.
+    """
+    ahead = state.fork()
+    for key in waiting(state):
+        decision = decide(ahead, key, profile=profile)
+        if decision.placed and not decision.assignments:
+            continue  # its members came onto nodes by facts, and nothing is left to decide
+        event = decision_event(state, decision)
+        fold.apply(ahead, event, state.seq)
+        if isinstance(event, PlacementForecast):
+            for uid, node in decision.assignments:
+                ahead.bind(uid, node)
+        if isinstance(event, PodGroupPlaced) or ahead.verdicts.get(key) != state.verdicts.get(key):
+            yield event
+
+
+def decision_event(state: ClusterState, decision: Decision) -> Event:
+    """The decision as the log keeps it. Raises KeyError when ``state`` is not the one that was decided on."""
+    namespace, _, name = decision.key.partition("/")
+    summary = decision.summary()
+    match decision.verdict:
+        case Verdict.PLACED:
+            kind = PodGroupPlaced if state.mode == "simulated" else PlacementForecast
+            return kind(
+                namespace=namespace,
+                name=name,
+                uid=decision.uid,
+                generation=decision.generation,
+                profile=decision.profile,
+                topology_key=decision.topology_key,
+                enforced=decision.enforced,
+                domain=decision.domain,
+                need=decision.need,
+                members=decision.members,
+                fits=decision.fits,
+                assignments=tuple((uid, state.pods[uid].name, node) for uid, node in decision.assignments),
+                shapes=_shapes(decision),
+            )
+        case Verdict.HELD:
+            return PodGroupHeld(
+                namespace=namespace,
+                name=name,
+                uid=decision.uid,
+                generation=decision.generation,
+                reason=str(decision.reason),
+                need=decision.need,
+                members=decision.members,
+                bound=decision.bound,
+            )
+        case Verdict.CONFLICTED:
+            return PodGroupConflicted(
+                namespace=namespace,
+                name=name,
+                uid=decision.uid,
+                generation=decision.generation,
+                reason=str(decision.reason),
+                domains=decision.conflict_domains,
+                nodes=decision.conflict_nodes,
+                need=decision.need,
+                members=decision.members,
+                bound=decision.bound,
+            )
+        case Verdict.PROVED_INFEASIBLE | Verdict.NOT_FOUND:
+            return PodGroupUnschedulable(
+                namespace=namespace,
+                name=name,
+                uid=decision.uid,
+                generation=decision.generation,
+                profile=decision.profile,
+                topology_key=decision.topology_key,
+                enforced=decision.enforced,
+                verdict=str(decision.verdict),
+                reason=str(decision.reason),
+                domain=summary.domain,
+                need=decision.need,
+                members=decision.members,
+                bound=decision.bound,
+                fits=summary.fits,
+                short_of=decision.domains[0].short_of if decision.domains else (),
+                funnel=tuple(decision.funnel),
+                unlabelled_nodes=decision.unlabelled_nodes,
+                fits_across_domains=decision.fits_across_domains,
+                unmodelled=decision.unmodelled,
+                table=_table(decision),
+                shapes=_shapes(decision),
+            )
+
+
+def _shapes(decision: Decision) -> tuple[tuple[int, int], ...]:
+    return tuple((shape.members, shape.bound + shape.placed) for shape in decision.shapes)
+
+
+def _table(decision: Decision) -> DomainTable:
+    """The counts per domain as columns; each code stands in ``codes`` once."""
+    codes: dict[str, int] = {}
+
+    def index(code: str) -> int:
+        return codes.setdefault(code, len(codes))
+
+    rows = decision.domains
+    reasons = tuple(index(str(row.reason)) for row in rows)
+    short_of = tuple(tuple((index(resource), amount) for resource, amount in row.short_of) for row in rows)
+    causes = tuple(tuple((index(code), nodes) for code, nodes in row.causes) for row in rows)
+    return DomainTable(
+        codes=tuple(codes),
+        domains=tuple(row.domain for row in rows),
+        nodes=tuple(row.nodes for row in rows),
+        eligible=tuple(row.eligible for row in rows),
+        fits=tuple(row.fits for row in rows),
+        reasons=reasons,
+        never=tuple(int(row.never) for row in rows),
+        short_of=short_of,
+        causes=causes,
+    )

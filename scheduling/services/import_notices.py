@@ -1,0 +1,67 @@
+"""What an import warns of although it takes it: facts of the whole cluster that surprise later. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+from scheduling.engine.model import Node, Pod, PodGroup
+from scheduling.kube.remarks import zone_remarks
+from scheduling.services.problems import Problem
+
+_NAMED = 5
+"""So many objects are named in one notice; the rest is counted."""
+
+
+def notices_of(nodes: Mapping[str, Node], pods: Iterable[Pod], groups: Iterable[PodGroup]) -> list[Problem]:
+    """Values of a topology key in several zones, nodes without a key that PodGroups ask for, over-committed
+    nodes.
+    """
+    constrained = [group for group in groups if group.topology_key]
+    return [
+        *(
+            Problem("Node", "", "", f"metadata.labels[{key}]", "", sentence)
+            for key, sentence in zone_remarks(nodes.values(), constrained)
+        ),
+        *(
+            notice
+            for key in sorted({group.topology_key for group in constrained})
+            for notice in _without_label(key, nodes)
+        ),
+        *_over_committed(nodes, pods),
+    ]
+
+
+def _without_label(key: str, nodes: Mapping[str, Node]) -> list[Problem]:
+    names = sorted(node.name for node in nodes.values() if node.label(key) is None)
+    if not names or len(names) == len(nodes):
+        return []
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    listed = ", ".join(names[:_NAMED]) + more
+    what = "node has" if len(names) == 1 else "nodes have"
+    return [
+        Problem(
+            "Node", "", names[0] if len(names) == 1 else "", f"metadata.labels[{key}]", "",
+            f"{len(names)} {what} no label {key} and belong to none of its domains: {listed}",
+        )
+    ]  # fmt: skip
+
+
+def _over_committed(nodes: Mapping[str, Node], pods: Iterable[Pod]) -> list[Problem]:
+    used: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for pod in pods:
+        if pod.node and not pod.finished:
+            used[pod.node].update(dict(pod.shape.requests))
+    found = []
+    for name in sorted(used.keys() & nodes.keys()):
+        allocatable = dict(nodes[name].allocatable)
+        for resource, amount in sorted(used[name].items()):
+            if amount > allocatable.get(resource, 0):
+                found.append(
+                    Problem(
+                        "Node", "", name, f"status.allocatable[{resource}]", "",
+                        f"over-committed: pods on it ask for {amount} {resource}, "
+                        f"it has {allocatable.get(resource, 0)}",
+                    )
+                )  # fmt: skip
+    return found

@@ -1,0 +1,27 @@
+"""Nodes of a simulated cluster: cordoned and uncordoned. Pods on them stay."""
+
+from __future__ import annotations
+
+from scheduling.models import Cluster
+from scheduling.services.execute import Outcome, execute
+from scheduling.services.switching import cordon_events
+
+
+def cordon(*, cluster: Cluster, node: str, actor: str, command_id: str = "") -> Outcome:
+    """Nothing new is placed on the node. Raises Refused."""
+    return _mark(cluster, node, True, actor, command_id)
+
+
+def uncordon(*, cluster: Cluster, node: str, actor: str, command_id: str = "") -> Outcome:
+    """The node may be used again. Raises Refused."""
+    return _mark(cluster, node, False, actor, command_id)
+
+
+def _mark(cluster: Cluster, node: str, unschedulable: bool, actor: str, command_id: str) -> Outcome:
+    return execute(
+        cluster,
+        lambda state, _: cordon_events(state, node, unschedulable),
+        actor=actor,
+        command_id=command_id,
+        request=f"cordon {node} {unschedulable}",
+    )

@@ -1,0 +1,11 @@
+"""What services tell of their own progress."""
+
+from __future__ import annotations
+
+from django.dispatch import Signal
+
+cycle_reached = Signal()
+"""Sent by ``cycles.run_cycle`` with ``stream_id`` and ``point``: ``loaded`` (the state is at hand),
+``decided`` (events are made, nothing is written), ``inserted`` (written, not committed), ``committed``.
+Nobody listens in production; the fault tests stop a worker there.
+"""

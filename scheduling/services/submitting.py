@@ -1,0 +1,277 @@
+"""A workload as new events: a form or manifests, checked field by field, then a PodGroup and its members.
+Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from scheduling.engine.model import Pod, PodGroup
+from scheduling.engine.state import ClusterState
+from scheduling.kube import manifests as kube
+from scheduling.kube.manifests import Manifests, Refusal
+from scheduling.ledger.events import Event, PodAdded, PodGroupCreated, WorkloadAdded
+from scheduling.services.importing import next_generation
+from scheduling.services.members import minted_uid, only_simulated
+from scheduling.services.past import Past
+from scheduling.services.problems import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, Problem, Refused
+
+MOST_MEMBERS = 10_000
+"""More members than this in one form are a slip of the pen, and would be one event each."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberTemplate:
+    """``count`` members alike. ``requests``: quantities as typed. ``tolerations``: as in a pod's spec."""
+
+    role: str
+    count: int
+    requests: dict[str, str]
+    node_selector: dict[str, str] = field(default_factory=dict)
+    tolerations: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadForm:
+    """``policy``: gang or basic (then ``min_count`` is not used). ``topology_key``: "" for no constraint."""
+
+    namespace: str
+    name: str
+    policy: str
+    min_count: int
+    topology_key: str
+    priority: int
+    templates: tuple[MemberTemplate, ...]
+
+
+def submit_events(state: ClusterState, past: Past, form: WorkloadForm, now_ms: int) -> list[Event]:
+    """A PodGroup and all its members. Raises Refused with the form's own field names as paths."""
+    only_simulated(state, "workloads are submitted to the cluster itself")
+    problems = _form_problems(form)
+    if problems:
+        raise Refused(problems)
+    read = kube.read(json.dumps({"apiVersion": "v1", "kind": "List", "items": _manifests(form)}))
+    problems = [_in_form(form, refusal) for refusal in read.refused]
+    if problems:
+        raise Refused(problems)
+    members: list[Pod] = []
+    for index, (template, pod) in enumerate(zip(form.templates, read.pods, strict=True)):
+        members += [replace(pod, name=_member_name(form, index, i)) for i in range(template.count)]
+    return _created(state, past, [read.pod_groups[0].group], members, now_ms, name_path="name")
+
+
+def submit_manifest_events(state: ClusterState, past: Past, manifests: Manifests, now_ms: int) -> list[Event]:
+    """PodGroups, Pods and Workloads as new objects; what a server sets (uid, status) is not taken from the
+    text.
+    """
+    only_simulated(state, "workloads are submitted to the cluster itself")
+    problems = [
+        Problem(bad.kind, bad.namespace, bad.name, bad.path, bad.reason, bad.message)
+        for bad in manifests.refused
+    ]
+    problems += [
+        Problem(
+            "Node",
+            "",
+            node.name,
+            "kind",
+            FORBIDDEN,
+            "a submission holds PodGroups and Pods; nodes are imported",
+        )
+        for node in manifests.nodes
+    ]
+    for pod in manifests.pods:
+        if not pod.group:
+            message = "only members of a PodGroup are scheduled here"
+            problems.append(
+                Problem(
+                    "Pod", pod.namespace, pod.name, "spec.schedulingGroup.podGroupName", REQUIRED, message
+                )
+            )
+        if pod.node:
+            message = "the node is the scheduler's to choose"
+            problems.append(Problem("Pod", pod.namespace, pod.name, "spec.nodeName", FORBIDDEN, message))
+    if not problems and not (manifests.pods or manifests.pod_groups or manifests.workloads):
+        problems.append(Problem("", "", "", "", REQUIRED, "there is no PodGroup, Pod or Workload in it"))
+    if problems:
+        raise Refused(problems)
+    events: list[Event] = []
+    for workload in manifests.workloads:
+        old = past.workloads.get(workload.key)
+        uid = old.uid if old else minted_uid(state.seq, "workload", workload.namespace, workload.name)
+        if old != (new := replace(workload, uid=uid)):
+            events.append(WorkloadAdded(new))
+    groups = [read.group for read in manifests.pod_groups]
+    return events + _created(state, past, groups, manifests.pods, now_ms, name_path="metadata.name")
+
+
+def _created(
+    state: ClusterState,
+    past: Past,
+    groups: Sequence[PodGroup],
+    pods: Sequence[Pod],
+    now_ms: int,
+    *,
+    name_path: str,
+) -> list[Event]:
+    problems = _twice(
+        "PodGroup",
+        [group.key for group in groups],
+        state.groups,
+        name_path,
+        "is open: end it first, or take another name",
+    )
+    there = {pod.key for pod in state.pods.values()}
+    problems += _twice("Pod", [pod.key for pod in pods], there, name_path, "exists already")
+    if problems:
+        raise Refused(problems)
+    events: list[Event] = [
+        PodGroupCreated(
+            next_generation(state.seq, past, replace(group, uid="", created=now_ms), None, now_ms)
+        )
+        for group in groups
+    ]
+    events += [
+        PodAdded(
+            replace(
+                pod,
+                uid=minted_uid(state.seq, "pod", pod.namespace, pod.name),
+                phase="Pending",
+                terminating=False,
+                created=now_ms,
+            )
+        )
+        for pod in pods
+    ]
+    return events
+
+
+def _twice(kind: str, keys: Iterable[str], there: Iterable[str], path: str, message: str) -> list[Problem]:
+    """A problem for each key that is there already or comes twice."""
+    taken = set(there)
+    problems = []
+    for key in keys:
+        if key in taken:
+            namespace, _, name = key.partition("/")
+            problems.append(Problem(kind, namespace, name, path, DUPLICATE, f"{kind} {key} {message}"))
+        taken.add(key)
+    return problems
+
+
+# ---------------------------------------------------------------- the form
+
+
+def _form_problems(form: WorkloadForm) -> list[Problem]:
+    """What a form can get wrong that its manifests would not show."""
+
+    def problem(path: str, reason: str, message: str) -> Problem:
+        return Problem("PodGroup", form.namespace, form.name, path, reason, message)
+
+    found = []
+    if form.policy not in ("gang", "basic"):
+        found.append(problem("policy", INVALID, f"{form.policy!r} is neither gang nor basic"))
+    if not form.namespace:
+        found.append(problem("namespace", REQUIRED, "a namespace is needed"))
+    if not form.name:
+        found.append(problem("name", REQUIRED, "a name is needed"))
+    if not form.templates:
+        found.append(problem("templates", REQUIRED, "at least one kind of member is needed"))
+    roles: set[str] = set()
+    for index, template in enumerate(form.templates):
+        path = f"templates[{index}]"
+        if template.count < 1:
+            found.append(problem(f"{path}.count", INVALID, f"{template.count} members: at least 1 is needed"))
+        if len(form.templates) > 1 and not template.role:
+            found.append(problem(f"{path}.role", REQUIRED, "with several kinds of members each needs a role"))
+        elif template.role in roles:
+            found.append(problem(f"{path}.role", DUPLICATE, f"role {template.role!r} is there twice"))
+        roles.add(template.role)
+    members = sum(max(template.count, 0) for template in form.templates)
+    if members > MOST_MEMBERS:
+        found.append(problem("templates", INVALID, f"{members} members: at most {MOST_MEMBERS} in one form"))
+    if form.policy == "gang" and not found and form.min_count > members:
+        message = f"minCount {form.min_count} is more than the {members} members: it would be held for ever"
+        found.append(problem("min_count", INVALID, message))
+    return found
+
+
+def _member_name(form: WorkloadForm, index: int, number: int) -> str:
+    role = form.templates[index].role if len(form.templates) > 1 else ""
+    return "-".join(part for part in (form.name, role, str(number)) if part)
+
+
+def _manifests(form: WorkloadForm) -> list[dict[str, Any]]:
+    """The PodGroup and the first member of each template, as a person would write them."""
+    policy = {"gang": {"minCount": form.min_count}} if form.policy == "gang" else {"basic": {}}
+    spec: dict[str, Any] = {"schedulingPolicy": policy, "priority": form.priority}
+    if form.topology_key:
+        spec["schedulingConstraints"] = {"topology": [{"key": form.topology_key}]}
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"namespace": form.namespace, "name": form.name},
+        "spec": spec,
+    }
+    return [group, *(_pod_manifest(form, index) for index in range(len(form.templates)))]
+
+
+def _pod_manifest(form: WorkloadForm, index: int) -> dict[str, Any]:
+    template = form.templates[index]
+    # Of a device the limit is what counts; a server sets the request from it.
+    resources: dict[str, Any] = {"requests": template.requests}
+    devices = {name: amount for name, amount in template.requests.items() if "/" in name}
+    if devices:
+        resources["limits"] = devices
+    spec: dict[str, Any] = {
+        "schedulingGroup": {"podGroupName": form.name},
+        "priority": form.priority,
+        "containers": [{"name": "main", "image": "none", "resources": resources}],
+    }
+    if template.node_selector:
+        spec["nodeSelector"] = template.node_selector
+    if template.tolerations:
+        spec["tolerations"] = list(template.tolerations)
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"namespace": form.namespace, "name": _member_name(form, index, 0)},
+        "spec": spec,
+    }
+
+
+_GROUP_FIELDS = (
+    ("spec.schedulingPolicy", "min_count"),
+    ("spec.schedulingConstraints", "topology_key"),
+    ("spec.priority", "priority"),
+    ("metadata.namespace", "namespace"),
+    ("metadata", "name"),
+)
+_POD_FIELDS = (
+    ("spec.containers[0].resources.requests", "requests"),
+    ("spec.containers[0].resources.limits", "requests"),
+    ("spec.nodeSelector", "node_selector"),
+    ("spec.tolerations", "tolerations"),
+    ("metadata", "role"),
+)
+
+
+def _in_form(form: WorkloadForm, refusal: Refusal) -> Problem:
+    """A refusal of a manifest made of the form, with the form's field as its path."""
+    path = _renamed(refusal.path, _GROUP_FIELDS)
+    if refusal.kind == "Pod":
+        names = [_member_name(form, index, 0) for index in range(len(form.templates))]
+        path = f"templates[{names.index(refusal.name)}].{_renamed(refusal.path, _POD_FIELDS)}"
+    return Problem("PodGroup", form.namespace, form.name, path, refusal.reason, refusal.message)
+
+
+def _renamed(path: str, fields: Iterable[tuple[str, str]]) -> str:
+    for start, name in fields:
+        if path.startswith(start):
+            rest = path[len(start) :]
+            # requests[cpu] in a manifest's path is requests.cpu in the form's.
+            inner = rest.strip("[].") if name == "requests" else ""
+            return f"{name}.{inner}" if inner else name
+    return path

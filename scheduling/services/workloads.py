@@ -1,0 +1,92 @@
+"""Workloads of a simulated cluster: submitted, ended, a member deleted."""
+
+from __future__ import annotations
+
+from scheduling.engine.decide import decide
+from scheduling.engine.decision import Decision
+from scheduling.engine.state import ClusterState
+from scheduling.kube import manifests as kube
+from scheduling.ledger import fold
+from scheduling.ledger.events import Event
+from scheduling.models import Cluster
+from scheduling.services.execute import Outcome, execute, now_ms
+from scheduling.services.members import delete_member_events, end_group_events
+from scheduling.services.past import Past
+from scheduling.services.state import past_of, state_of
+from scheduling.services.submitting import (
+    MemberTemplate,
+    WorkloadForm,
+    submit_events,
+    submit_manifest_events,
+)
+
+__all__ = [
+    "MemberTemplate",
+    "WorkloadForm",
+    "delete_member",
+    "end_group",
+    "preview_submit",
+    "submit",
+    "submit_manifests",
+]
+
+
+def submit(*, cluster: Cluster, form: WorkloadForm, actor: str, command_id: str = "") -> Outcome:
+    """A new PodGroup with the members that the form's templates ask for; the next cycle decides about it.
+
+    A name that was used before gives the next generation. Raises Refused; paths are the form's fields.
+    """
+
+    def events(state: ClusterState, now: int) -> list[Event]:
+        return submit_events(state, past_of(cluster.pk, state.seq), form, now)
+
+    return execute(cluster, events, actor=actor, command_id=command_id, request=f"submit {form!r}")
+
+
+def submit_manifests(*, cluster: Cluster, data: bytes, actor: str, command_id: str = "") -> Outcome:
+    """PodGroups and Pods as new objects, all or none. Raises Refused; paths are the manifests' fields."""
+    manifests = kube.read(data)
+
+    def events(state: ClusterState, now: int) -> list[Event]:
+        return submit_manifest_events(state, past_of(cluster.pk, state.seq), manifests, now)
+
+    return execute(cluster, events, actor=actor, command_id=command_id, request=f"submit {data!r}")
+
+
+def preview_submit(*, cluster: Cluster, form: WorkloadForm) -> Decision:
+    """What would be decided about the form's group right now, before all others. Nothing is written. Raises
+    Refused.
+    """
+    state = state_of(cluster)
+    return preview(state, past_of(cluster.pk, state.seq), form, now_ms())
+
+
+def preview(state: ClusterState, past: Past, form: WorkloadForm, now_ms: int) -> Decision:
+    """The pure half of ``preview_submit``."""
+    ahead = state.fork()
+    for event in submit_events(state, past, form, now_ms):
+        fold.apply(ahead, event, state.seq)
+    return decide(ahead, f"{form.namespace}/{form.name}")
+
+
+def end_group(*, cluster: Cluster, namespace: str, name: str, actor: str, command_id: str = "") -> Outcome:
+    """The open generation ends and its members go. Raises Refused."""
+    key = f"{namespace}/{name}"
+    return execute(
+        cluster,
+        lambda state, _: end_group_events(state, key),
+        actor=actor,
+        command_id=command_id,
+        request=f"end {key}",
+    )
+
+
+def delete_member(*, cluster: Cluster, uid: str, actor: str, command_id: str = "") -> Outcome:
+    """One member goes, and the workload controller makes another. Raises Refused."""
+    return execute(
+        cluster,
+        lambda state, now: delete_member_events(state, uid, now),
+        actor=actor,
+        command_id=command_id,
+        request=f"delete member {uid}",
+    )

@@ -1,0 +1,93 @@
+"""Celery tasks: thin, safe to deliver twice, late, in parallel, and to kill anywhere (services.cycles says
+why).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import redis
+import structlog
+from django.conf import settings
+from django.db.models import F, Q
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from scheduling.ledger import store
+from scheduling.ledger.signals import log_advanced
+from scheduling.models import Cluster
+from scheduling.services import cycles
+from tasweb.celery import app
+
+MOST_ATTEMPTS = 3
+"""Cycles that may die on one state of a cluster (killed for memory or time, an error) before it is left
+alone.
+"""
+
+PARKED_FOR = timedelta(hours=1)
+"""Then it is tried again even when nothing was appended: the console itself may have been repaired."""
+
+RECONSIDER_AFTER = timedelta(minutes=10)
+"""Waiting groups are decided again after this time without any event: a new version may decide otherwise."""
+
+log = structlog.get_logger(__name__)
+
+
+@app.task(name="scheduling.tasks.run_cycle")
+def run_cycle(stream_id: int) -> None:
+    """One scheduling cycle of a cluster, unless it is running already or is parked."""
+    attempts = Attempts(stream_id)
+    if cycles.run_cycle(stream_id, may_start=attempts.begin).ran:
+        attempts.succeeded()
+
+
+@app.task(name="scheduling.tasks.sweep")
+def sweep() -> None:
+    """Wake every cluster that has events no cycle has seen (a wake-up was lost), or has not been looked at
+    for long.
+    """
+    overdue = Q(last_cycle_at__lt=timezone.now() - RECONSIDER_AFTER)
+    behind = Q(stream__head__seq__gt=F("last_cycle_seq"))
+    for stream_id in Cluster.objects.filter(behind | overdue).values_list("pk", flat=True):
+        run_cycle.delay(stream_id)
+
+
+class Attempts:
+    """How often a cycle was begun on the present head of a cluster and did not end; kept in Redis, since the
+    worker that dies of it can keep nothing. A new event is a new start.
+    """
+
+    def __init__(self, stream_id: int) -> None:
+        self.stream_id = stream_id
+        self.redis = redis.Redis.from_url(settings.REDIS_URL)
+        self.key = ""
+
+    def begin(self) -> bool:
+        """Counts one more; false when there were too many. Told once, at the first refusal."""
+        seq = store.head(self.stream_id).seq
+        self.key = f"tas:cycle-attempts:{self.stream_id}:{seq}"
+        count = self.redis.incr(self.key)
+        self.redis.expire(self.key, PARKED_FOR, nx=True)
+        if count == MOST_ATTEMPTS + 1:
+            log.error("cycle parked", stream=self.stream_id, seq=seq, attempts=MOST_ATTEMPTS)
+        return bool(count <= MOST_ATTEMPTS)
+
+    def succeeded(self) -> None:
+        self.redis.delete(self.key)
+
+
+def wake(*, stream_id: int, woke: bool, **_: object) -> None:
+    """After a commit that could let a waiting group go on. A broker that is away costs nothing but time: see
+    sweep.
+    """
+    if not woke:
+        return
+    try:
+        run_cycle.delay(stream_id)
+    except OperationalError as error:
+        log.warning("wake-up not sent, the sweep will find the cluster", stream=stream_id, error=str(error))
+
+
+def connect() -> None:
+    """Subscribe to the ledger; called once when the app is ready."""
+    log_advanced.connect(wake, dispatch_uid="scheduling.tasks.wake")
