@@ -1,62 +1,34 @@
-"""Bodies that are documents, not JSON calls: dumps and manifests, read with a limit, gzip or not."""
+"""Bodies that are documents, not JSON calls: dumps and manifests, taken as they are up to a limit."""
 
 from __future__ import annotations
 
-import zlib
 from typing import Any
 
 from django.http import HttpRequest
 
 from scheduling.api.errors import ApiError
+from scheduling.kube.documents import MAX_UNPACKED
 
-CHUNK = 1 << 20
-
-IMPORT_LIMIT = 256 << 20
-"""Bytes of a dump, unpacked: more than 15,000 nodes with their status and 100,000 pods take."""
+IMPORT_LIMIT = MAX_UNPACKED
+"""Bytes of a dump as sent. What a gzip stream unpacks to has the same limit, kept where it is unpacked."""
 
 MANIFESTS_LIMIT = 8 << 20
 """Bytes of the manifests of one submission."""
 
+CHUNK = 1 << 20
+
 
 def read(request: HttpRequest, *, limit: int) -> bytes:
-    """The body, at most ``limit`` bytes before and after unpacking; gzip is told by its first two bytes.
-
-    Raises ApiError 413 beyond the limit and 400 for an empty body or a broken gzip stream.
-    """
+    """The body. Raises ApiError: 413 beyond ``limit`` bytes, 400 for an empty one."""
     parts, size = [], 0
     while chunk := request.read(CHUNK):
         size += len(chunk)
         if size > limit:
-            raise too_large(limit)
+            raise ApiError(413, f"The body is larger than {limit} bytes.")
         parts.append(chunk)
-    data = b"".join(parts)
-    if not data:
+    if not parts:
         raise ApiError(400, "The body is empty.")
-    return unpack(data, limit=limit) if data[:2] == b"\x1f\x8b" else data
-
-
-def unpack(data: bytes, *, limit: int) -> bytes:
-    """A gzip stream unpacked, member after member; stops at ``limit``: a small body cannot fill memory."""
-    out: list[bytes] = []
-    room = limit
-    while data:
-        member = zlib.decompressobj(wbits=31)
-        try:
-            part = member.decompress(data, room + 1)
-        except zlib.error as error:
-            raise ApiError(400, f"The body is not valid gzip: {error}.") from error
-        room -= len(part)
-        if room < 0:
-            raise too_large(limit)
-        if not member.eof:
-            raise ApiError(400, "The gzip stream ends too early.")
-        out.append(part)
-        data = member.unused_data
-    return b"".join(out)
-
-
-def too_large(limit: int) -> ApiError:
-    return ApiError(413, f"The body is larger than {limit} bytes, unpacked.")
+    return b"".join(parts)
 
 
 def documents(*content_types: str) -> dict[str, Any]:

@@ -16,10 +16,9 @@ from scheduling.models import Cluster
 from scheduling.selectors import clusters as selectors
 from scheduling.services import clusters as services
 from scheduling.services.clusters import ImportReport, ImportRequest
+from scheduling.services.importing import COMPLETE_KINDS
 
 router = Router(tags=["clusters"])
-
-KINDS = frozenset({"Node", "Pod", "PodGroup"})
 
 
 def cluster_out(cluster: Cluster, seq: int) -> ClusterOut:
@@ -89,8 +88,8 @@ def import_dump(
     the whole dump. The same dump again writes nothing.
     """
     kinds = frozenset(filter(None, (kind.strip() for kind in complete.split(","))))
-    if unknown := sorted(kinds - KINDS):
-        raise ApiError(422, f"complete names {', '.join(unknown)}; it can name {', '.join(sorted(KINDS))}.")
+    if unknown := sorted(kinds.difference(COMPLETE_KINDS)):
+        raise ApiError(422, f"complete names {', '.join(unknown)}; it can name {', '.join(COMPLETE_KINDS)}.")
     wanted = ImportRequest(
         data=bodies.read(request, limit=bodies.IMPORT_LIMIT),
         mode=mode,

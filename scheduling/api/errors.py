@@ -24,7 +24,7 @@ from ninja.errors import HttpError, ValidationError
 
 from scheduling.api.schemas import ErrorOut, ProblemOut
 from scheduling.ledger.store import CommandReused, ConflictingAppend
-from scheduling.services.problems import Problem, Refused
+from scheduling.services.problems import NOT_FOUND, Problem, Refused
 
 CODES = {
     400: "undecodable",
@@ -80,11 +80,11 @@ def install(api: NinjaAPI) -> None:
 
     @api.exception_handler(Refused)
     def refused(request: HttpRequest, error: Refused) -> HttpResponse:
-        undecodable = all(found.reason == "Undecodable" for found in error.problems)
-        first = error.problems[0].message if error.problems else "refused"
-        count = len(error.problems)
-        message = first if count == 1 else f"{first} (and {count - 1} more)"
-        return _answer(api, request, 400 if undecodable else 422, message, map(problem, error.problems))
+        reasons = {found.reason for found in error.problems}
+        status = {frozenset({"Undecodable"}): 400, frozenset({NOT_FOUND}): 404}.get(frozenset(reasons), 422)
+        first, *others = map(str, error.problems)
+        message = f"{first} (and {len(others)} more)" if others else first
+        return _answer(api, request, status, message, map(problem, error.problems))
 
     @api.exception_handler(ConflictingAppend)
     def conflicting(request: HttpRequest, error: ConflictingAppend) -> HttpResponse:

@@ -110,8 +110,8 @@ def submit(
 ) -> OutcomeOut:
     """Creates the PodGroup and its members in a simulated cluster.
 
-    A name in use makes the next generation: the open one is closed as superseded, nothing changes in place.
-    Whether it fits is decided by the next cycle: ask for its explanation, or watch the log.
+    A name whose PodGroup is open is refused: end that first, then this makes the next generation. Whether it
+    fits is decided by the next cycle: ask for its explanation, or watch the log.
     """
     form = WorkloadForm(
         namespace=body.namespace,

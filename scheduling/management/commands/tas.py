@@ -12,9 +12,8 @@ import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.http import Http404
 from ninja import Schema
-from ninja.errors import HttpError
 
-from scheduling.api import bodies, clusters, events, explanations, pod_groups
+from scheduling.api import clusters, events, explanations, pod_groups
 from scheduling.api.commands import find_cluster, outcome
 from scheduling.api.schemas import PodGroupsOut
 from scheduling.ledger.store import ConflictingAppend
@@ -35,16 +34,12 @@ def actor() -> str:
     return f"cli:{getpass.getuser()}"
 
 
-def read(name: str, limit: int) -> bytes:
-    """A file, or standard input for ``-``; unpacked when it is gzip."""
+def read(name: str) -> bytes:
+    """A file, or standard input for ``-``."""
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise CommandError(f"{name}: {error.strerror}") from error
-    try:
-        return bodies.unpack(data, limit=limit) if data[:2] == b"\x1f\x8b" else data
-    except HttpError as error:
-        raise CommandError(f"{name}: {error.message}") from error
 
 
 def pair(text: str) -> tuple[str, bool]:
@@ -101,7 +96,7 @@ class Command(BaseCommand):
 
     def import_(self, *, cluster: str, file: str, json: bool, dry_run: bool, **options: Any) -> None:
         wanted = ImportRequest(
-            data=read(file, bodies.IMPORT_LIMIT),
+            data=read(file),
             mode=options["mode"],
             gates=dict(options["gate"]) or None,
             complete=frozenset(filter(None, options["complete"].split(","))),
@@ -130,7 +125,7 @@ class Command(BaseCommand):
         parser.add_argument("file", help="- for standard input")
 
     def submit_(self, *, cluster: str, file: str, json: bool, **options: Any) -> None:
-        data = read(file, bodies.MANIFESTS_LIMIT)
+        data = read(file)
         done = workloads.submit_manifests(cluster=find_cluster(cluster), data=data, actor=actor())
         if json:
             return self.document(outcome(done))
