@@ -1,4 +1,6 @@
-"""What the database role of the running console may do: everything but change or delete what is in the log."""
+"""What the database role of the running console may do: everything but change or delete what is in the
+log.
+"""
 
 from typing import Any
 
@@ -10,6 +12,8 @@ APPEND_ONLY = ("scheduling_event", "scheduling_command")
 """Tables that the runtime reads and appends to, and nothing else."""
 
 DEFAULT_NAME = "tas_app"
+
+_RIGHTS = sql.SQL("select, insert, update, delete")
 
 _PARTITIONS = """
     select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -25,8 +29,8 @@ def name() -> str:
 def grant(*, using: str, **_: Any) -> None:
     """After migrate: grant the role its rights on all tables, those made later included.
 
-    Does nothing where the role does not exist or is the one that migrates: rights cannot be taken from an owner, the
-    triggers then protect the log alone (and a deploy check tells).
+    Does nothing where the role does not exist or is the one that migrates: rights cannot be taken from an
+    owner, the triggers then protect the log alone (and a deploy check tells).
     """
     with connections[using].cursor() as cursor:
         cursor.execute("select current_user, current_schema(), to_regclass('scheduling_event') is not null")
@@ -42,9 +46,9 @@ def grant(*, using: str, **_: Any) -> None:
             cursor.execute(sql.SQL(statement).format(**names, **more))
 
         run("grant usage on schema {schema} to {role}")
-        run("grant select, insert, update, delete on all tables in schema {schema} to {role}")
+        run("grant {rights} on all tables in schema {schema} to {role}", rights=_RIGHTS)
         run("grant usage on all sequences in schema {schema} to {role}")
-        run("alter default privileges in schema {schema} grant select, insert, update, delete on tables to {role}")
+        run("alter default privileges in schema {schema} grant {rights} on tables to {role}", rights=_RIGHTS)
         run("alter default privileges in schema {schema} grant usage on sequences to {role}")
         run("grant execute on function scheduling_open_partition(bigint, bigint) to {role}")
         for table in APPEND_ONLY:

@@ -1,8 +1,8 @@
 """Events to JSON bodies and back, and the canonical bytes that are stored and hashed.
 
-A body is an object of strings, integers, booleans, null, lists and objects; never a float. Dataclasses become objects
-without the fields that have their default value, so a default is part of the schema: changing one needs a new
-version. Reading is strict: a field that the type does not have is refused, not dropped.
+A body is an object of strings, integers, booleans, null, lists and objects; never a float. Dataclasses become
+objects without the fields that have their default value, so a default is part of the schema: changing one
+needs a new version. Reading is strict: a field that the type does not have is refused, not dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_h
 import orjson
 
 from scheduling.ledger.events import CATALOGUE, Event, FieldsOf
-from scheduling.ledger.upcasters import UPCASTERS, Upcaster
+from scheduling.ledger.upcasters import UPCASTERS, Steps
 
 Json = dict[str, Any]
 _Encode = Callable[[Any], Any]
@@ -42,19 +42,23 @@ def to_body(event: Event) -> Json:
         raise BadEvent(f"{name}{error}") from None
 
 
-def from_body(type_name: str, version: int, body: Json, upcasters: dict[str, Upcaster] | None = None) -> Event:
+def from_body(type_name: str, version: int, body: Json, upcasters: dict[str, Steps] = UPCASTERS) -> Event:
     """The event of a stored body, brought up to the newest version first.
 
-    UnknownEvent for a type or version that is newer than this program; BadEvent names what is wrong in the body.
+    UnknownEvent for a type or version that is newer than this program; BadEvent names what is wrong in the
+    body.
     """
     kind = CATALOGUE.get(type_name)
     if kind is None:
-        raise UnknownEvent(f"the log holds an event of type {type_name!r}, which this version of the console does not know")
+        raise UnknownEvent(
+            f"the log holds an event of type {type_name!r}, which this version of the console does not know"
+        )
     if version > kind.VERSION:
         raise UnknownEvent(
-            f"the log holds {type_name} in version {version}; this version of the console knows it up to {kind.VERSION}"
+            f"the log holds {type_name} in version {version}; "
+            f"this version of the console knows it up to {kind.VERSION}"
         )
-    steps = UPCASTERS.get(type_name, {}) if upcasters is None else upcasters
+    steps = upcasters.get(type_name, {})
     for step in range(version, kind.VERSION):
         if step not in steps:
             raise UnknownEvent(f"no upcaster leads {type_name} from version {step} to {step + 1}")
@@ -81,10 +85,20 @@ def canonical(value: Json | list[Any]) -> bytes:
     return _dump(value)
 
 
+def encode_part(value: Any) -> Json:
+    """The JSON of an engine object as it lies inside of bodies."""
+    return cast(Json, _codec(type(value))[0](value))
+
+
 def subject(event: Event) -> tuple[str, str, str]:
     """(kind, namespace, name) of the object that an event is about, for filters; "" where there is none."""
     about = next(
-        (getattr(event, field) for field in ("node", "pod", "group", "workload") if _holds_object(event, field)), event
+        (
+            getattr(event, field)
+            for field in ("node", "pod", "group", "workload")
+            if _holds_object(event, field)
+        ),
+        event,
     )
     return event.SUBJECT, getattr(about, "namespace", ""), getattr(about, "name", "")
 
@@ -128,8 +142,17 @@ class _Mismatch(Exception):
         return f"{self.path}: {self.problem}"
 
 
-@cache
+_made: dict[Any, tuple[_Encode, _Decode]] = {}
+
+
 def _codec(annotation: Any) -> tuple[_Encode, _Decode]:
+    found = _made.get(annotation)
+    if found is None:
+        found = _made[annotation] = _make(annotation)
+    return found
+
+
+def _make(annotation: Any) -> tuple[_Encode, _Decode]:
     origin = get_origin(annotation)
     if annotation in (int, str, bool):
         same = _exactly(annotation)
@@ -200,10 +223,10 @@ def _each(convert: _Encode, values: Any) -> list[Any]:
 def _fixed(items: tuple[Any, ...]) -> tuple[_Encode, _Decode]:
     codecs = [_codec(item) for item in items]
 
-    def convert(value: Any, kind: type, side: int) -> list[Any]:
+    def convert(value: Any, kind: type[Any], side: int) -> list[Any]:
         if type(value) is not kind or len(value) != len(codecs):
             raise _Mismatch("", f"{value!r} is no {kind.__name__} of {len(codecs)}")
-        return [codec[side](part) for codec, part in zip(codecs, value, strict=True)]
+        return [codec[side](part) for codec, part in zip(codecs, list(value), strict=True)]
 
     return lambda value: convert(value, tuple, 0), lambda value: tuple(convert(value, list, 1))
 

@@ -1,8 +1,8 @@
 """Every event the log can hold: one frozen dataclass each, a fact in the past tense.
 
-``VERSION`` is the schema version written with new events; ``SUBJECT`` names the kind of object it is about, for
-filters. ``WAKES`` marks events that could let a waiting group go on, so that a cycle is started after the commit.
-Bodies hold integers, strings, booleans and lists of them; engine objects are encoded by ``codec.py``.
+``VERSION`` is the schema version written with new events; ``SUBJECT`` names the kind of object it is about,
+for filters. ``WAKES`` marks events that could let a waiting group go on, so that a cycle is started after the
+commit. Bodies hold integers, strings, booleans and lists of them; engine objects are encoded by ``codec.py``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from scheduling.engine.model import Node, Pod, PodGroup, Workload
 
 @dataclass(frozen=True, slots=True)
 class FieldsOf:
-    """Marks a tuple of (field, new value) of an engine object, sorted by field; the log keeps nothing else of it."""
+    """Marks a tuple of (field, new value) of an engine object, sorted by field; the log keeps nothing else of
+    it.
+    """
 
     kind: type[Node] | type[Pod] | type[PodGroup]
 
@@ -33,8 +35,8 @@ def _differences(old: _Object, new: _Object, identity: tuple[str, ...]) -> tuple
     for name in identity:
         if getattr(old, name) != getattr(new, name):
             raise ValueError(
-                f"{type(old).__name__} {name} cannot change from {getattr(old, name)!r} to {getattr(new, name)!r}: "
-                "that is another object"
+                f"{type(old).__name__} {name} cannot change from {getattr(old, name)!r} "
+                f"to {getattr(new, name)!r}: that is another object"
             )
     pairs = ((field.name, getattr(new, field.name)) for field in fields(new))
     return tuple(sorted((name, value) for name, value in pairs if value != getattr(old, name)))
@@ -54,7 +56,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class ClusterRegistered(Event):
-    """``gates``: (name, on) pairs; ``mode``: simulated or observed; ``kubernetes_version``: "" when not told."""
+    """``gates``: (name, on) pairs; ``mode``: simulated or observed; ``kubernetes_version``: "" when not
+    told.
+    """
 
     name: str
     mode: str
@@ -80,7 +84,8 @@ class SnapshotImported(Event):
     """Written last in the batch of an import that changed something.
 
     ``sha256``: of the input as given. ``complete``: kinds for which absence removed objects. ``accepted`` and
-    ``ignored``: (kind, count). ``refused``: objects left out by a partial import, (kind, namespace/name, path, message).
+    ``ignored``: (kind, count). ``refused``: objects left out by a partial import, (kind, namespace/name,
+    path, message).
     """
 
     sha256: str
@@ -112,7 +117,9 @@ class NodeUpdated(Event):
 
     @classmethod
     def between(cls, old: Node, new: Node) -> Self | None:
-        """The event that turns ``old`` into ``new``; None when they are equal; ValueError for another node."""
+        """The event that turns ``old`` into ``new``; None when they are equal; ValueError for another
+        node.
+        """
         changes = _differences(old, new, ("name", "uid"))
         return cls(new.name, new.uid, changes) if changes else None
 
@@ -214,8 +221,8 @@ class PodUpdated(Event):
 
 @dataclass(frozen=True, slots=True)
 class PodRemoved(Event):
-    """``node`` and ``group`` as they were. ``reason``: removed (absent from a complete import), deleted (by a person),
-    node_lost, group_ended."""
+    """``node`` and ``group`` as they were. ``reason``: removed (absent from a complete import), deleted (by a
+    person), node_lost, group_ended."""
 
     SUBJECT: ClassVar[str] = "pod"
     WAKES: ClassVar[bool] = True
@@ -234,9 +241,10 @@ class PodRemoved(Event):
 class PodGroupPlaced(Event):
     """The whole assignment in one event: atomic by construction.
 
-    ``assignments``: (pod uid, pod name, node), sorted by pod name. ``fits``: members in the domain after this, bound
-    before included; ``need``: minCount; ``members``: how many exist. ``enforced``: whether the one-domain law held
-    (gates on and a constraint). ``shapes``: per request shape (members, on nodes after this).
+    ``assignments``: (pod uid, pod name, node), sorted by pod name. ``fits``: members in the domain after
+    this, bound before included; ``need``: minCount; ``members``: how many exist. ``enforced``: whether the
+    one-domain law held (gates on and a constraint). ``shapes``: per request shape (members, on nodes after
+    this).
     """
 
     SUBJECT: ClassVar[str] = "podgroup"
@@ -260,8 +268,8 @@ class PodGroupPlaced(Event):
 class DomainTable:
     """Per-domain counts of one decision as parallel columns, best domain first.
 
-    ``reasons`` are indices into ``codes``; ``short_of`` per domain (code index of the resource, amount) pairs;
-    ``causes`` per domain (code index, node count) pairs.
+    ``reasons`` are indices into ``codes``; ``short_of`` per domain (code index of the resource, amount)
+    pairs; ``causes`` per domain (code index, node count) pairs.
     """
 
     codes: tuple[str, ...]
@@ -277,10 +285,12 @@ class DomainTable:
 
 @dataclass(frozen=True, slots=True)
 class PodGroupUnschedulable(Event):
-    """Evaluated and not placed; written again only when the verdict or the best domain with its numbers changed.
+    """Evaluated and not placed; written again only when the verdict or the best domain with its numbers
+    changed.
 
-    ``verdict``: proved_infeasible or not_found. ``domain``: the best domain (or the one that bound members pin).
-    ``funnel``: all domains, labelled, eligible, one member fits, minCount fit. ``shapes``: (members, on nodes).
+    ``verdict``: proved_infeasible or not_found. ``domain``: the best domain (or the one that bound members
+    pin). ``funnel``: all domains, labelled, eligible, one member fits, minCount fit. ``shapes``: (members, on
+    nodes).
     """
 
     SUBJECT: ClassVar[str] = "podgroup"

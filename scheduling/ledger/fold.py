@@ -18,7 +18,8 @@ class BrokenHistory(ValueError):
 
 
 def apply(state: ClusterState, recorded: Recorded | e.Event, seq: int | None = None) -> None:
-    """Change ``state`` by one event. ``seq``: its place in the log, needed for an event that is not recorded yet.
+    """Change ``state`` by one event. ``seq``: its place in the log, needed for an event that is not recorded
+    yet.
 
     Raises BrokenHistory; ``state`` is as it was then.
     """
@@ -38,7 +39,9 @@ def fold(state: ClusterState, recorded: Iterable[Recorded]) -> ClusterState:
 
 
 def state_at(stream_id: int, seq: int | None = None) -> ClusterState:
-    """The state after event ``seq`` of the stream, or after its last one. LookupError for a seq not reached yet."""
+    """The state after event ``seq`` of the stream, or after its last one. LookupError for a seq not reached
+    yet.
+    """
     head = store.head(stream_id).seq
     upto = head if seq is None else seq
     if not 0 <= upto <= head:
@@ -102,7 +105,9 @@ def _pod_group_created(event: e.PodGroupCreated, state: ClusterState) -> None:
 def _pod_group_updated(event: e.PodGroupUpdated, state: ClusterState) -> None:
     group = state.groups.get(f"{event.namespace}/{event.name}")
     if group is None or group.uid != event.uid:
-        raise BrokenHistory(f"PodGroup {event.namespace}/{event.name} ({event.uid}) changed, but it is not open")
+        raise BrokenHistory(
+            f"PodGroup {event.namespace}/{event.name} ({event.uid}) changed, but it is not open"
+        )
     state.set_group(event.changed(group))
 
 

@@ -1,8 +1,8 @@
 """Append to the log and read from it: all of its SQL is here.
 
-The chain. ``hash`` is SHA-256 over the hash of the event before (32 zero bytes at the start), the canonical JSON list
-``[stream, seq, type, version, occurred_at, recorded_at, actor, command_id, cause, subject, namespace, name]`` with times
-in milliseconds, one newline, and the body as stored.
+The chain. ``hash`` is SHA-256 over the hash of the event before (32 zero bytes at the start), the canonical
+JSON list ``[stream, seq, type, version, occurred_at, recorded_at, actor, command_id, cause, subject,
+namespace, name]`` with times in milliseconds, one newline, and the body as stored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An event in the log. Times are milliseconds since the epoch; ``cause``: seq of the event that led to it."""
+    """An event in the log. Times are milliseconds since the epoch; ``cause``: seq of the event that led to
+    it.
+    """
 
     stream_id: int
     seq: int
@@ -70,7 +72,9 @@ class Appended:
 
 
 class ConflictingAppend(Exception):
-    """Others appended in between: the stream is at ``actual``, not at ``expected``. Decide again from there."""
+    """Others appended in between: the stream is at ``actual``, not at ``expected``. Decide again from
+    there.
+    """
 
     def __init__(self, stream_id: int, expected: int, actual: int) -> None:
         super().__init__(f"stream {stream_id} is at {actual}, not at {expected}")
@@ -81,7 +85,9 @@ class CommandReused(Exception):
     """A command id that stood for another request, or for that of another actor, is used again."""
 
     def __init__(self, stream_id: int, command_id: str) -> None:
-        super().__init__(f"command id {command_id!r} was already used in stream {stream_id} for another request")
+        super().__init__(
+            f"command id {command_id!r} was already used in stream {stream_id} for another request"
+        )
         self.stream_id, self.command_id = stream_id, command_id
 
 
@@ -137,11 +143,13 @@ def append(
 ) -> Appended:
     """Add events after ``expected_seq``, all or none, inside the caller's ``transaction.atomic``.
 
-    ``request`` tells what was asked for, in any form that is the same when the same is asked again. A command that was
-    carried out before writes nothing, whatever ``expected_seq`` and ``events`` are. ``now`` and ``occurred_at`` (``now``
-    when not given) are milliseconds. ``log_advanced`` is sent when the transaction commits.
+    ``request`` tells what was asked for, in any form that is the same when the same is asked again. A command
+    that was carried out before writes nothing, whatever ``expected_seq`` and ``events`` are. ``now`` and
+    ``occurred_at`` (``now`` when not given) are milliseconds. ``log_advanced`` is sent when the transaction
+    commits.
 
-    Raises ConflictingAppend, CommandReused, UnknownStream, BadEvent; TransactionManagementError outside of atomic.
+    Raises ConflictingAppend, CommandReused, UnknownStream, BadEvent; TransactionManagementError outside of
+    atomic.
     """
     if not connection.in_atomic_block:
         raise transaction.TransactionManagementError("append belongs inside transaction.atomic")
@@ -185,11 +193,14 @@ def append(
     return Appended(start.seq + 1, end.seq, repeated=False, recorded=recorded)
 
 
-def read(stream_id: int, after: int = 0, upto: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
-    """Events with ``after < seq <= upto``, in order, at most ``limit``; fetched in pages, so any number may be read.
+def read(
+    stream_id: int, after: int = 0, upto: int | None = None, limit: int | None = None
+) -> Iterator[Recorded]:
+    """Events with ``after < seq <= upto``, in order, at most ``limit``; fetched in pages, so any number may
+    be read.
 
-    The head row of a stream is locked from an append to its commit, so seqs become visible in order: a reader never
-    sees one whose predecessor may still come. Raises BadEvent and UnknownEvent.
+    The head row of a stream is locked from an append to its commit, so seqs become visible in order: a reader
+    never sees one whose predecessor may still come. Raises BadEvent and UnknownEvent.
     """
     for row in stored(stream_id, after, upto, limit):
         yield row.recorded()
@@ -230,7 +241,9 @@ class StoredRow:
         )  # fmt: skip
 
 
-def stored(stream_id: int, after: int = 0, upto: int | None = None, limit: int | None = None) -> Iterator[StoredRow]:
+def stored(
+    stream_id: int, after: int = 0, upto: int | None = None, limit: int | None = None
+) -> Iterator[StoredRow]:
     """As ``read``, but the rows as they are stored."""
     left = limit
     while left is None or left > 0:
@@ -238,9 +251,8 @@ def stored(stream_id: int, after: int = 0, upto: int | None = None, limit: int |
         with binary_cursor() as cursor:
             rows = cursor.execute(_PAGE, [stream_id, after, upto, upto, wanted]).fetchall()
         for row in rows:
-            yield StoredRow(
-                *row[:4], to_milliseconds(row[4]), to_milliseconds(row[5]), *row[6:]
-            )
+            times = to_milliseconds(row[4]), to_milliseconds(row[5])
+            yield StoredRow(*(*row[:4], *times, *row[6:]))
         if len(rows) < wanted:
             return
         after = rows[-1][1]
@@ -259,9 +271,11 @@ _PAGE = f"""
 
 # psycopg sends arrays in binary with %b, five times as fast as text for arrays of JSON.
 _ROWS = """
-    select %s::bigint, x.seq, x.type, x.version, %s::timestamptz, %s::timestamptz, %s::text, %s::text, %s::bigint,
+    select %s::bigint, x.seq, x.type, x.version, %s::timestamptz, %s::timestamptz, %s::text, %s::text,
+    %s::bigint,
            x.subject, x.namespace, x.name, x.body, x.prev_hash, x.hash
-    from unnest(%b::bigint[], %b::text[], %b::smallint[], %b::text[], %b::text[], %b::text[], %b::text[], %b::bytea[],
+    from unnest(%b::bigint[], %b::text[], %b::smallint[], %b::text[], %b::text[], %b::text[], %b::text[],
+    %b::bytea[],
                 %b::bytea[]) as x(seq, type, version, subject, namespace, name, body, prev_hash, hash)
 """
 
@@ -323,9 +337,10 @@ def _chain(
     rows: list[StoredRow] = []
     previous = start.hash
     for seq, event in enumerate(events, start.seq + 1):
+        subject, namespace, name = codec.subject(event)
         row = StoredRow(
             stream_id, seq, type(event).__name__, event.VERSION, occurred, recorded, actor, command_id, cause,
-            *codec.subject(event), codec.encode(event), previous, GENESIS,
+            subject, namespace, name, codec.encode(event), previous, GENESIS,
         )  # fmt: skip
         row = replace(row, hash=row.computed_hash())
         previous = row.hash

@@ -1,7 +1,8 @@
 """How bodies of older schema versions become bodies of newer ones, when they are read.
 
-The log is never rewritten. When an event type changes its form, its ``VERSION`` goes up by one and the step from the
-version before is added here: a pure function that takes the old body and returns the new one, defaults spelled out.
+The log is never rewritten. When an event type changes its form, its ``VERSION`` goes up by one and the step
+from the version before is added here: a pure function that takes the old body and returns the new one,
+defaults spelled out.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-Upcaster = dict[int, Callable[[dict[str, Any]], dict[str, Any]]]
+Steps = dict[int, Callable[[dict[str, Any]], dict[str, Any]]]
 """Version -> step from it to the next one."""
 
-UPCASTERS: dict[str, Upcaster] = {}
+UPCASTERS: dict[str, Steps] = {}
 """Type name -> its steps."""

@@ -133,7 +133,8 @@ class Migration(migrations.Migration):
                 ("members", models.IntegerField(help_text="Members that exist and have not finished.")),
                 ("bound", models.IntegerField(help_text="Those of them that are on a node.")),
                 ("short_of", models.JSONField(default=list, help_text="[[resource, amount]]")),
-                ("unmodelled", models.JSONField(default=list)),
+                ("unmodelled", models.JSONField(default=list, help_text="Used by it or its members and not modelled.")),
+                ("spec_unmodelled", models.JSONField(default=list, help_text="Those of its own spec.")),
                 ("closed", models.BooleanField(default=False)),
                 ("close_reason", models.CharField(blank=True, max_length=16)),
                 ("created_at", models.DateTimeField()),
@@ -168,6 +169,8 @@ class Migration(migrations.Migration):
                 ),
                 ("phase", models.CharField(max_length=16)),
                 ("terminating", models.BooleanField()),
+                ("gated", models.BooleanField(default=False, help_text="It has scheduling gates.")),
+                ("scheduler_name", models.CharField(max_length=253)),
                 ("priority", models.IntegerField()),
                 ("requests", models.JSONField(help_text="{resource: amount}")),
                 (
@@ -181,6 +184,7 @@ class Migration(migrations.Migration):
                 ("created", models.DateTimeField(null=True)),
                 ("removed", models.BooleanField(default=False)),
                 ("changed_seq", models.BigIntegerField()),
+                ("changed_at", models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(

@@ -1,4 +1,6 @@
-"""The tables. The log (stream, event, command) is the truth; everything else but tokens can be rebuilt from it."""
+"""The tables. The log (stream, event, command) is the truth; everything else but tokens can be rebuilt from
+it.
+"""
 
 from scheduling.models.api_token import ApiToken
 from scheduling.models.cluster import Cluster

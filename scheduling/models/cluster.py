@@ -17,7 +17,9 @@ class Cluster(models.Model):
     kubernetes_version = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField()
     last_import_at = models.DateTimeField(null=True)
-    last_cycle_seq = models.BigIntegerField(default=0, help_text="How far in the log the last cycle had read.")
+    last_cycle_seq = models.BigIntegerField(
+        default=0, help_text="How far in the log the last cycle had read."
+    )
     last_cycle_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -4,7 +4,9 @@ from django.db import models
 
 
 class Command(models.Model):
-    """``first_seq`` to ``last_seq`` are its events; ``last_seq`` is one less than ``first_seq`` when it had none."""
+    """``first_seq`` to ``last_seq`` are its events; ``last_seq`` is one less than ``first_seq`` when it had
+    none.
+    """
 
     pk = models.CompositePrimaryKey("stream_id", "command_id")
     stream_id = models.BigIntegerField()

@@ -7,7 +7,9 @@ from scheduling.models.cluster import Cluster
 
 class NodeRow(models.Model):
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="nodes")
-    index = models.IntegerField(help_text="Given at first appearance, gapless in the cluster, never given again.")
+    index = models.IntegerField(
+        help_text="Given at first appearance, gapless in the cluster, never given again."
+    )
     name = models.CharField(max_length=253)
     uid = models.CharField(max_length=253)
     labels = models.JSONField(help_text="{key: value}")

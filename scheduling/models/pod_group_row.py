@@ -35,7 +35,8 @@ class PodGroupRow(models.Model):
     members = models.IntegerField(help_text="Members that exist and have not finished.")
     bound = models.IntegerField(help_text="Those of them that are on a node.")
     short_of = models.JSONField(default=list, help_text="[[resource, amount]]")
-    unmodelled = models.JSONField(default=list)
+    unmodelled = models.JSONField(default=list, help_text="Used by it or its members and not modelled.")
+    spec_unmodelled = models.JSONField(default=list, help_text="Those of its own spec.")
     closed = models.BooleanField(default=False)
     close_reason = models.CharField(max_length=16, blank=True)
     created_at = models.DateTimeField()
@@ -50,9 +51,13 @@ class PodGroupRow(models.Model):
             models.UniqueConstraint(fields=["cluster", "namespace", "name", "uid"], name="podgrouprow_object")
         ]
         indexes = [
-            models.Index(fields=["cluster", "namespace", "name", "-generation"], name="podgrouprow_generation"),
             models.Index(
-                fields=["cluster", "status", "waiting_since"], name="podgrouprow_open", condition=models.Q(closed=False)
+                fields=["cluster", "namespace", "name", "-generation"], name="podgrouprow_generation"
+            ),
+            models.Index(
+                fields=["cluster", "status", "waiting_since"],
+                name="podgrouprow_open",
+                condition=models.Q(closed=False),
             ),
             models.Index(fields=["cluster", "changed_seq"], name="podgrouprow_changed"),
         ]

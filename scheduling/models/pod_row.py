@@ -14,6 +14,8 @@ class PodRow(models.Model):
     group = models.CharField(max_length=253, blank=True, help_text="Name of its PodGroup in its namespace.")
     phase = models.CharField(max_length=16)
     terminating = models.BooleanField()
+    gated = models.BooleanField(default=False, help_text="It has scheduling gates.")
+    scheduler_name = models.CharField(max_length=253)
     priority = models.IntegerField()
     requests = models.JSONField(help_text="{resource: amount}")
     shape = models.CharField(max_length=16, help_text="The same for pods that ask for the same.")
@@ -21,13 +23,16 @@ class PodRow(models.Model):
     created = models.DateTimeField(null=True)
     removed = models.BooleanField(default=False)
     changed_seq = models.BigIntegerField()
+    changed_at = models.DateTimeField()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="podrow_uid")]
         indexes = [
             models.Index(fields=["cluster", "namespace", "name"], name="podrow_name"),
             models.Index(
-                fields=["cluster", "node"], name="podrow_node", condition=models.Q(removed=False) & ~models.Q(node="")
+                fields=["cluster", "node"],
+                name="podrow_node",
+                condition=models.Q(removed=False) & ~models.Q(node=""),
             ),
             models.Index(
                 fields=["cluster", "namespace", "group"], name="podrow_group", condition=~models.Q(group="")

@@ -26,4 +26,6 @@ class StreamHead(models.Model):
 
     stream = models.OneToOneField(Stream, models.PROTECT, primary_key=True, related_name="head")
     seq = models.BigIntegerField(default=0)
-    hash = models.BinaryField(default=bytes(32), help_text="Of the last event; 32 zero bytes before the first.")
+    hash = models.BinaryField(
+        default=bytes(32), help_text="Of the last event; 32 zero bytes before the first."
+    )

@@ -1,0 +1,169 @@
+"""Rows of the projections to the database and back, many at a time.
+
+Arrays go over in binary, one statement for each table and batch: ten times as fast as one object for each
+row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Generic, TypeVar
+
+import orjson
+from django.db.models import Field, JSONField, Model
+
+from scheduling.ledger.binary import binary_cursor
+from scheduling.models import Cluster, NodeRow, PodGroupRow, PodRow, TableHead
+from scheduling.projections.tables import (
+    ClusterRecord,
+    NodeRecord,
+    PodGroupRecord,
+    PodRecord,
+    Tables,
+)
+
+BATCH = 5_000
+
+Record = TypeVar("Record", NodeRecord, PodRecord, PodGroupRecord)
+
+
+@dataclass(frozen=True)
+class Stored(Generic[Record]):
+    """Where records of one kind are stored; ``key``: the columns which, with the cluster, tell rows apart."""
+
+    record: type[Record]
+    model: type[Model]
+    key: tuple[str, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        return [field.name for field in fields(self.record)]
+
+    def load(self, stream_id: int, condition: str = "true", *arguments: Any) -> list[Record]:
+        """Rows of a cluster for which the SQL condition holds."""
+        columns = self.columns
+        names = ", ".join(f'"{column}"' for column in columns)
+        statement = f"select {names} from {self._table} where cluster_id = %s and ({condition})"
+        json = [isinstance(self._field(column), JSONField) for column in columns]
+        with binary_cursor() as cursor:
+            rows = cursor.execute(statement, [stream_id, *arguments]).fetchall()
+        return [
+            self.record(
+                *(orjson.loads(value) if is_json else value for value, is_json in zip(row, json, strict=True))
+            )
+            for row in rows
+        ]
+
+    def save(self, stream_id: int, records: Sequence[Record]) -> None:
+        """Insert the rows, or overwrite those with their keys."""
+        columns = self.columns
+        types = [self._type(column) for column in columns]
+        names = ", ".join(f'"{column}"' for column in columns)
+        given = ", ".join(f"%b::{'text' if kind == 'jsonb' else kind}[]" for kind in types)
+        picked = ", ".join(f'x."{column}"::{kind}' for column, kind in zip(columns, types, strict=True))
+        key = ", ".join(f'"{column}"' for column in self.key)
+        updates = ", ".join(
+            f'"{column}" = excluded."{column}"' for column in columns if column not in self.key
+        )
+        statement = f"""
+            insert into {self._table} (cluster_id, {names})
+            select %s::bigint, {picked} from unnest({given}) as x({names})
+            on conflict (cluster_id, {key}) do update set {updates}
+        """
+        for batch in _batches(records):
+            arrays: list[list[Any]] = []
+            for column, kind in zip(columns, types, strict=True):
+                values = [getattr(row, column) for row in batch]
+                arrays.append([_text(value) for value in values] if kind == "jsonb" else values)
+            with binary_cursor() as cursor:
+                cursor.execute(statement, [stream_id, *arrays])
+
+    def delete(self, stream_id: int, keys: Sequence[tuple[str, ...]]) -> None:
+        """Delete the rows with these values of the key columns."""
+        names = ", ".join(f'"{column}"' for column in self.key)
+        given = ", ".join("%b::text[]" for _ in self.key)
+        statement = f"""
+            delete from {self._table} where cluster_id = %s and ({names}) in (select * from unnest({given}))
+        """
+        with binary_cursor() as cursor:
+            cursor.execute(
+                statement, [stream_id, *([key[place] for key in keys] for place in range(len(self.key)))]
+            )
+
+    def clear(self, stream_id: int) -> None:
+        """Delete all rows of a cluster."""
+        with binary_cursor() as cursor:
+            cursor.execute(f"delete from {self._table} where cluster_id = %s", [stream_id])
+
+    @property
+    def _table(self) -> str:
+        return str(self.model._meta.db_table)
+
+    def _field(self, column: str) -> Field[Any, Any]:
+        return self.model._meta.get_field(column)  # type: ignore[return-value]
+
+    def _type(self, column: str) -> str:
+        from django.db import connection
+
+        kind = self._field(column).db_type(connection)
+        return "text" if kind is None or kind.startswith("varchar") else kind
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _batches(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
+    for start in range(0, len(records), BATCH):
+        yield records[start : start + BATCH]
+
+
+NODES = Stored(NodeRecord, NodeRow, ("name",))
+PODS = Stored(PodRecord, PodRow, ("uid",))
+GROUPS = Stored(PodGroupRecord, PodGroupRow, ("namespace", "name", "uid"))
+
+
+def load_cluster(stream_id: int) -> ClusterRecord | None:
+    columns = [field.name for field in fields(ClusterRecord)]
+    row = Cluster.objects.filter(pk=stream_id).values_list(*columns).first()
+    return None if row is None else ClusterRecord(*row)
+
+
+def save(stream_id: int, tables: Tables) -> None:
+    """Write what the commits changed."""
+    if tables.cluster is not None and tables.cluster_dirty:
+        values = {field.name: getattr(tables.cluster, field.name) for field in fields(ClusterRecord)}
+        Cluster.objects.update_or_create(pk=stream_id, defaults=values)
+    NODES.save(stream_id, _present(tables.nodes.dirty, tables.nodes.rows.get))
+    PODS.save(stream_id, _present(tables.pods.dirty, tables.pods.rows.get))
+    GROUPS.save(stream_id, _present(tables.groups.dirty, tables.groups.rows.get))
+    gone = [key for key in sorted(tables.groups.dirty) if key not in tables.groups.rows]
+    if gone:
+        GROUPS.delete(stream_id, [(*key.split("/", 1), uid) for key, uid in gone])
+
+
+Key = TypeVar("Key", bound="str | tuple[str, str]")
+Found = TypeVar("Found")
+
+
+def _present(keys: Iterable[Key], find: Callable[[Key], Found | None]) -> list[Found]:
+    return [row for row in map(find, sorted(keys)) if row is not None]
+
+
+def positions(stream_id: int) -> dict[str, tuple[int, int]]:
+    """Projection -> version and seq."""
+    rows = TableHead.objects.filter(stream_id=stream_id).values_list("name", "version", "seq")
+    return {name: (version, seq) for name, version, seq in rows}
+
+
+def set_positions(stream_id: int, versions: dict[str, int], seq: int) -> None:
+    TableHead.objects.bulk_create(
+        [
+            TableHead(stream_id=stream_id, name=name, version=version, seq=seq)
+            for name, version in versions.items()
+        ],
+        update_conflicts=True,
+        unique_fields=["stream", "name"],
+        update_fields=["version", "seq"],
+    )

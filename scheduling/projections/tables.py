@@ -1,0 +1,247 @@
+"""Rows of the projections in memory, with what they looked like before a commit.
+
+The fields of a record are the columns of the model of that name. Values of JSON columns are replaced, never
+changed in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+
+
+@dataclass(slots=True)
+class ClusterRecord:
+    name: str
+    mode: str
+    gates: dict[str, bool]
+    kubernetes_version: str
+    created_at: datetime
+    last_import_at: datetime | None
+
+
+@dataclass(slots=True)
+class NodeRecord:
+    index: int
+    name: str
+    uid: str
+    labels: dict[str, str]
+    taints: list[list[str]]
+    unschedulable: bool
+    ready: bool
+    allocatable: dict[str, int]
+    used: dict[str, int]
+    occupants: list[list[Any]]
+    gpus: int
+    gpus_used: int
+    removed: bool
+    since_seq: int
+    changed_seq: int
+    changed_at: datetime
+
+
+@dataclass(slots=True)
+class PodRecord:
+    uid: str
+    namespace: str
+    name: str
+    node: str
+    group: str
+    phase: str
+    terminating: bool
+    gated: bool
+    scheduler_name: str
+    priority: int
+    requests: dict[str, int]
+    shape: str
+    unmodelled: list[str]
+    created: datetime | None
+    removed: bool
+    changed_seq: int
+    changed_at: datetime
+
+    @property
+    def group_key(self) -> str:
+        return f"{self.namespace}/{self.group}" if self.group else ""
+
+    @property
+    def finished(self) -> bool:
+        return self.phase in ("Succeeded", "Failed")
+
+
+@dataclass(slots=True)
+class PodGroupRecord:
+    namespace: str
+    name: str
+    generation: int
+    uid: str
+    policy: str
+    min_count: int
+    topology_key: str
+    priority: int | None
+    status: str
+    degraded: bool
+    verdict: str
+    reason: str
+    domain: str
+    fits: int
+    need: int
+    members: int
+    bound: int
+    short_of: list[list[Any]]
+    unmodelled: list[str]
+    spec_unmodelled: list[str]
+    closed: bool
+    close_reason: str
+    created_at: datetime
+    waiting_since: datetime | None
+    status_since: datetime
+    decision_seq: int | None
+    changed_seq: int
+    changed_at: datetime
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Changing(Protocol):
+    changed_seq: int
+    changed_at: datetime
+
+
+Key = TypeVar("Key", bound="str | tuple[str, str]")
+Record = TypeVar("Record", bound=Changing)
+
+
+class Table(Generic[Key, Record]):
+    """Rows by key. ``dirty``: keys of rows that the commits so far changed or took away.
+
+    A partial table holds the rows that were loaded; asking it for another one is an error of the loading and
+    raises LookupError, since it cannot tell a row that does not exist from one that it has not seen.
+    """
+
+    def __init__(self, *, whole: bool) -> None:
+        self.rows: dict[Key, Record] = {}
+        self.dirty: set[Key] = set()
+        self._loaded: set[Key] | None = None if whole else set()
+        self._before: dict[Key, Record | None] = {}
+
+    def load(self, asked: Iterable[Key], found: dict[Key, Record]) -> None:
+        """Take over stored rows; ``asked``: all keys that were looked for."""
+        if self._loaded is not None:
+            self._loaded.update(asked)
+            self._loaded.update(found)
+        for key, row in found.items():
+            self.rows.setdefault(key, row)
+
+    def get(self, key: Key) -> Record | None:
+        """A row to look at."""
+        if self._loaded is not None and key not in self._loaded:
+            raise LookupError(f"{key} was not loaded")
+        return self.rows.get(key)
+
+    def change(self, key: Key) -> Record | None:
+        """A row to change."""
+        row = self.get(key)
+        if row is not None and key not in self._before:
+            self._before[key] = copy(row)
+        return row
+
+    def put(self, key: Key, row: Record) -> Record:
+        """A new row, in the place of any other."""
+        self._before.setdefault(key, self.get(key))
+        self.rows[key] = row
+        return row
+
+    def remove(self, key: Key) -> None:
+        self._before.setdefault(key, self.get(key))
+        self.rows.pop(key, None)
+
+    def stamp(self, seq: int, moment: datetime) -> None:
+        """End of a commit: rows that are not what they were before it are marked as changed by it."""
+        for key, before in self._before.items():
+            row = self.rows.get(key)
+            if row == before:
+                continue
+            if row is not None:
+                row.changed_seq, row.changed_at = seq, moment
+            self.dirty.add(key)
+        self._before.clear()
+
+
+class Bundle:
+    """Sets of pod uids by node or by group; a partial one knows which sets it holds as a whole."""
+
+    def __init__(self, *, whole: bool) -> None:
+        self._uids: dict[str, set[str]] = {}
+        self._loaded: set[str] | None = None if whole else set()
+        self.stale: set[str] = set()
+
+    def load(self, names: Iterable[str]) -> None:
+        if self._loaded is not None:
+            self._loaded.update(names)
+
+    def add(self, name: str, uid: str) -> None:
+        self._uids.setdefault(name, set()).add(uid)
+
+    def discard(self, name: str, uid: str) -> None:
+        uids = self._uids.get(name)
+        if uids is not None:
+            uids.discard(uid)
+            if not uids:
+                del self._uids[name]
+
+    def get(self, name: str) -> list[str]:
+        """Sorted. LookupError when a partial bundle does not hold all of them."""
+        if self._loaded is not None and name not in self._loaded:
+            raise LookupError(f"the pods of {name} were not loaded")
+        return sorted(self._uids.get(name, ()))
+
+
+class Tables:
+    """All projections of one cluster; ``whole``: they start empty, or hold everything there is.
+
+    ``groups`` by (key, uid). ``open_groups``: uid of the PodGroup that is open under a key. ``on_node``:
+    unfinished pods by the node they are bound to. ``naming``: pods by the key of the group they name. The
+    ``stale`` sets of these two name the nodes and groups to settle at the end of the commit. ``next_index``:
+    for the next new node.
+    """
+
+    def __init__(self, *, whole: bool) -> None:
+        self.cluster: ClusterRecord | None = None
+        self.cluster_dirty = False
+        self.nodes: Table[str, NodeRecord] = Table(whole=whole)
+        self.pods: Table[str, PodRecord] = Table(whole=whole)
+        self.groups: Table[tuple[str, str], PodGroupRecord] = Table(whole=whole)
+        self.open_groups: dict[str, str] = {}
+        self.on_node = Bundle(whole=whole)
+        self.naming = Bundle(whole=whole)
+        self.next_index = 0
+
+    def place(self, pod: PodRecord) -> None:
+        """Enter a pod into the bundles, and mark where it is as stale."""
+        self._each(pod, lambda bundle, name: bundle.add(name, pod.uid))
+
+    def displace(self, pod: PodRecord) -> None:
+        """Take a pod out of the bundles, before it changes, and mark where it was as stale."""
+        self._each(pod, lambda bundle, name: bundle.discard(name, pod.uid))
+
+    def _each(self, pod: PodRecord, act: Callable[[Bundle, str], None]) -> None:
+        if pod.removed:
+            return
+        if pod.node and not pod.finished:
+            act(self.on_node, pod.node)
+            self.on_node.stale.add(pod.node)
+        if pod.group:
+            act(self.naming, pod.group_key)
+            self.naming.stale.add(pod.group_key)
+
+    def pods_on(self, node: str) -> list[PodRecord]:
+        return [self.pods.rows[uid] for uid in self.on_node.get(node)]
+
+    def pods_naming(self, group_key: str) -> list[PodRecord]:
+        return [self.pods.rows[uid] for uid in self.naming.get(group_key)]

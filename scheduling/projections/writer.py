@@ -1,0 +1,168 @@
+"""Keeps the stored tables of a cluster in step with its log, inside the transaction of the append."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from django.db import connection, transaction
+
+from scheduling.ledger import events as e
+from scheduling.ledger.binary import binary_cursor
+from scheduling.ledger.store import Recorded
+from scheduling.projections import commit, storage
+from scheduling.projections.storage import GROUPS, NODES, PODS
+from scheduling.projections.tables import PodRecord, Tables
+
+
+class TablesBehind(RuntimeError):
+    """The stored tables do not stand right before the events: ``manage.py rebuild_projections`` brings them
+    there.
+    """
+
+
+def project(stream_id: int, recorded: Sequence[Recorded]) -> None:
+    """Bring the tables over the events of one append, right after it and in its transaction.
+
+    Raises TablesBehind, BrokenHistory; the caller's transaction is then to be rolled back.
+    """
+    if not recorded:
+        return
+    if not connection.in_atomic_block:
+        raise transaction.TransactionManagementError("project belongs inside the transaction of its append")
+    standing = storage.positions(stream_id)
+    start = recorded[0].seq - 1
+    wanted = {name: (version, start) for name, version in commit.PROJECTIONS.items()}
+    if standing != wanted and not (start == 0 and not standing):
+        raise TablesBehind(
+            f"tables of stream {stream_id} stand at {standing}, needed are {wanted}: rebuild_projections"
+        )
+    tables = prefetch(stream_id, [item.event for item in recorded])
+    for events in commit.commits(recorded):
+        commit.apply(tables, events)
+    storage.save(stream_id, tables)
+    storage.set_positions(stream_id, commit.PROJECTIONS, recorded[-1].seq)
+
+
+def prefetch(stream_id: int, events: Sequence[e.Event]) -> Tables:
+    """As much of the stored tables as the events touch, in a fixed number of queries."""
+    tables = Tables(whole=False)
+    tables.cluster = storage.load_cluster(stream_id)
+    touched = Touched(events)
+    # The pods of the events tell nodes and groups that the events do not name: where a pod was before.
+    found = PODS.load(stream_id, "uid = any(%b::text[])", sorted(touched.pods))
+    nodes = touched.nodes | {pod.node for pod in found if pod.node}
+    keys = touched.groups | {pod.group_key for pod in found if pod.group}
+    on = PODS.load(stream_id, "node = any(%b::text[]) and not removed", sorted(nodes))
+    # What becomes of a node decides how the groups with members on it stand.
+    keys |= {pod.group_key for pod in on if pod.group and pod.node in touched.changing_nodes}
+    if touched.gates:
+        keys |= {row.key for row in GROUPS.load(stream_id, "not closed")}
+    naming = PODS.load(stream_id, f'(namespace, "group") in {_KEYS} and not removed', *_split(keys))
+    _take_pods(tables, (*found, *on, *naming), asked=touched.pods)
+    tables.on_node.load(nodes)
+    tables.naming.load(keys)
+    # Of the nodes that these groups' members are on, only the labels are looked at.
+    _take_nodes(tables, stream_id, nodes | {pod.node for pod in naming if pod.node}, touched.added_nodes)
+    _take_groups(tables, stream_id, keys, touched.group_objects)
+    return tables
+
+
+_KEYS = "(select * from unnest(%b::text[], %b::text[]))"
+
+
+def _split(keys: Collection[str]) -> tuple[list[str], list[str]]:
+    """Group keys as two arrays, of namespaces and of names."""
+    ordered = sorted(keys)
+    return [key.partition("/")[0] for key in ordered], [key.partition("/")[2] for key in ordered]
+
+
+def _take_pods(tables: Tables, found: Iterable[PodRecord], asked: Collection[str]) -> None:
+    rows = {pod.uid: pod for pod in found}
+    tables.pods.load(asked, rows)
+    for pod in rows.values():
+        tables.place(pod)
+    tables.on_node.stale.clear()  # taking rows over changes nothing
+    tables.naming.stale.clear()
+
+
+def _take_nodes(tables: Tables, stream_id: int, names: Collection[str], added: Collection[str]) -> None:
+    found = NODES.load(stream_id, "name = any(%b::text[])", sorted(names))
+    tables.nodes.load(names, {node.name: node for node in found})
+    if not tables.nodes.rows.keys() >= set(added):
+        with binary_cursor() as cursor:
+            cursor.execute("select count(*) from scheduling_noderow where cluster_id = %s", [stream_id])
+            (tables.next_index,) = cursor.fetchone() or (0,)
+
+
+def _take_groups(
+    tables: Tables, stream_id: int, keys: Collection[str], objects: Collection[tuple[str, str]]
+) -> None:
+    condition = f"((namespace, name) in {_KEYS} and not closed) or uid = any(%b::text[])"
+    uids = sorted(uid for _, uid in objects if uid)
+    found = GROUPS.load(stream_id, condition, *_split(keys), uids)
+    asked = {*objects, *((key, "") for key in keys)}
+    tables.groups.load(asked, {(row.key, row.uid): row for row in found})
+    tables.open_groups = {row.key: row.uid for row in found if row.uid and not row.closed}
+
+
+class Touched:
+    """What events name. ``changing_nodes``: those of node events; ``group_objects``: (key, uid)."""
+
+    def __init__(self, events: Iterable[e.Event]) -> None:
+        self.pods: set[str] = set()
+        self.nodes: set[str] = set()
+        self.added_nodes: set[str] = set()
+        self.changing_nodes: set[str] = set()
+        self.groups: set[str] = set()
+        self.group_objects: set[tuple[str, str]] = set()
+        self.gates = False
+        for event in events:
+            self._see(event)
+
+    def _see(self, event: e.Event) -> None:
+        match event:
+            case e.FeatureGateChanged():
+                self.gates = True
+            case e.NodeAdded():
+                self.added_nodes.add(event.node.name)
+                self._node(event.node.name)
+            case e.NodeUpdated() | e.NodeRemoved():
+                self._node(event.name)
+            case e.PodAdded():
+                self._pod(event.pod.uid, event.pod.namespace, event.pod.node, event.pod.group)
+            case e.PodUpdated():
+                changes = dict(event.changes)
+                self._pod(event.uid, event.namespace, changes.get("node", ""), changes.get("group", ""))
+            case e.PodRemoved():
+                self._pod(event.uid, event.namespace, event.node, event.group)
+            case e.PodGroupCreated():
+                self._group(event.group.namespace, event.group.name, event.group.uid)
+            case e.PodGroupPlaced():
+                self._group(event.namespace, event.name, event.uid)
+                for uid, _, node in event.assignments:
+                    self._pod(uid, event.namespace, node, "")
+            case (
+                e.PodGroupUpdated()
+                | e.PodGroupClosed()
+                | e.PodGroupUnschedulable()
+                | e.PodGroupHeld()
+                | e.PodGroupConflicted()
+                | e.PlacementForecast()
+            ):
+                self._group(event.namespace, event.name, event.uid)
+
+    def _node(self, name: str) -> None:
+        self.nodes.add(name)
+        self.changing_nodes.add(name)
+
+    def _pod(self, uid: str, namespace: str, node: str, group: str) -> None:
+        self.pods.add(uid)
+        if node:
+            self.nodes.add(node)
+        if group:
+            self.groups.add(f"{namespace}/{group}")
+
+    def _group(self, namespace: str, name: str, uid: str) -> None:
+        key = f"{namespace}/{name}"
+        self.groups.add(key)
+        self.group_objects.add((key, uid))
