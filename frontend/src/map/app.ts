@@ -1,0 +1,465 @@
+// The map page: holds model, layout and scene together, and answers what people and the feed do.
+import { Advance, tellBody } from '../lib/advance';
+import { Pill, type LiveState } from '../lib/pill';
+import { LiveSocket, browserClock, socketUrl } from '../lib/socket';
+import { Refused, candidates as fetchCandidates, source } from './api';
+import { Controls } from './controls';
+import { Words, type Candidates } from './describe';
+import { Detail } from './detail';
+import { Feed } from './feed';
+import { Frame } from './frame';
+import { bindInput, type MapActions } from './input';
+import { hit, layout, nodeY, slotX, slotY, type Hit, type Layout } from './layout';
+import { pageMessages } from './messages';
+import { Model } from './model';
+import { palette } from './palette';
+import type { Delta, Message, Snapshot } from './protocol';
+import { Renderer, type Scene } from './render';
+import { parse, type Test } from './search';
+import { read, written, type ViewState } from './url';
+import { View } from './view';
+
+const NONE: Hit = { block: -1, node: -1 };
+const HUES = 7;
+/** Outlined domains of a picked group. */
+const RANKED = 8;
+const FREE_AT_LEAST = 8;
+const ANNOUNCE_MS = 5000;
+const EXPLAIN_MS = 3000;
+
+export class MapApp implements MapActions {
+  private readonly messages = pageMessages();
+  private readonly frame: Frame;
+  private readonly renderer: Renderer;
+  private readonly words = new Words(this.messages);
+  private readonly detail: Detail;
+  private readonly controls: Controls;
+  private readonly feed: Feed;
+  private readonly socket: LiveSocket;
+  private readonly pill = new Pill();
+  private readonly advance = new Advance(browserClock, (seq) => this.advanced(seq));
+  private readonly view = new View();
+  private readonly url: ViewState;
+  private model = new Model();
+  private layout: Layout;
+  private colours;
+  private loaded = false;
+  private query: Test | null = null;
+  private candidates: Candidates | null = null;
+  private candidateDomains = new Set<number>();
+  private hues = new Map<number, number>();
+  private hovered: Hit = NONE;
+  private cursor: Hit = NONE;
+  private socketKey: string | null = null;
+  private changedNodes = new Set<number>();
+  private announcing = false;
+  private explainedAt = 0;
+
+  constructor(private readonly host: HTMLElement) {
+    const { dataset } = host;
+    this.url = read(location.search);
+    this.url.key ||= dataset['key'] ?? '';
+    this.frame = new Frame(host, this.messages);
+    this.renderer = new Renderer(host);
+    this.frame.buttons([['+', 'zoomIn', () => this.zoom(1.4)], ['−', 'zoomOut', () => this.zoom(1 / 1.4)], ['⤢', 'fit', () => this.fit()]]);
+    this.colours = palette(document.documentElement);
+    this.layout = layout(this.model, 1, 1);
+    this.detail = new Detail(document.getElementById('map-detail'), this.words, this.messages, {
+      node: (name) => fill(dataset['nodeUrl'], { node: name }),
+      domain: (name) => fill(dataset['domainUrl'], { domain: name, key: this.model.key }),
+      group: (key) => fill(dataset['groupUrl'], named(key)),
+    });
+    this.controls = new Controls(this.messages, {
+      key: (key) => this.switchKey(key),
+      color: (color) => this.setColor(color),
+      query: (line) => this.search(line),
+      filters: () => this.refilter(),
+      pick: (group) => this.pick(group),
+    });
+    this.controls.restore(this.url);
+    this.feed = new Feed(source(dataset['snapshotUrl']!, dataset['deltasUrl']!, () => this.url.key), {
+      reset: (snapshot) => this.reset(snapshot),
+      apply: (delta) => this.apply(delta),
+      state: (state, seq, asOf) => this.showState(state, seq, asOf),
+      failed: (error) => this.failed(error),
+    }, browserClock);
+    this.socket = new LiveSocket(() => socketUrl(dataset['wsUrl']!, this.socketKey ?? this.url.key), {
+      message: (body) => this.receive(body as Message),
+      closed: (refused) => {
+        this.feed.disconnected();
+        if (refused) this.failed(new Refused('socket refused'));
+      },
+      silent: () => this.feed.disconnected(),
+    });
+  }
+
+  start(): void {
+    this.frame.showNote(this.messages.say('loading'));
+    bindInput(this.host, this);
+    this.renderer.resize(this.host.clientWidth, this.host.clientHeight);
+    new ResizeObserver(() => this.resized()).observe(this.host);
+    document.addEventListener('tas:theme', () => this.retheme());
+    matchMedia('(forced-colors: active)').addEventListener('change', () => this.retheme());
+    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.socket.check(); });
+    addEventListener('online', () => this.socket.check());
+    // The socket first, so that nothing is missed between snapshot and first message; it needs to know the key.
+    if (this.url.key) this.connect(this.url.key);
+    this.feed.restart();
+  }
+
+  // ------------------------------------------------------------ what the feed brings
+
+  private receive(message: Message): void {
+    if (message.t === 'hello') this.feed.hello(message.epoch, message.seq);
+    else if (message.t === 'delta') this.feed.push(message);
+    else if (message.t === 'hb') this.feed.heartbeat(message.seq);
+  }
+
+  private reset(snapshot: Snapshot): void {
+    const at = this.selection();
+    this.model = Model.from(snapshot);
+    this.url.key = snapshot.key;
+    this.connect(snapshot.key);
+    this.controls.keys(snapshot.keys, snapshot.key);
+    this.controls.kpi(snapshot.kpi);
+    this.query = parse(this.url.q);
+    this.relayout();
+    this.restoreSelection(this.loaded ? at : this.url.sel);
+    this.loaded = true;
+    if (snapshot.nodes.index.length) this.frame.hideNote();
+    else this.frame.showNote(this.messages.say('empty'), this.messages.say('emptyHint'));
+    this.explain();
+    this.writeUrl();
+    this.advance.to(snapshot.seq);
+  }
+
+  private apply(delta: Delta): void {
+    const { nodes, moved } = this.model.apply(delta);
+    this.controls.kpi(delta.kpi);
+    if (moved) {
+      const at = this.selection();
+      this.relayout();
+      this.restoreSelection(at);
+      if (this.layout.order.length) this.frame.hideNote();
+    } else if (nodes.length) {
+      this.renderer.touch(nodes);
+      this.resay(nodes);
+    }
+    this.announceSoon(nodes);
+    this.advance.to(delta.to);
+  }
+
+  private showState(state: LiveState, seq: number, asOf: number): void {
+    this.pill.show(state, Math.max(0, seq), asOf);
+    this.frame.stale(state === 'stale');
+  }
+
+  private failed(error: unknown): void {
+    if (error instanceof Refused) {
+      this.frame.showNote(this.messages.say('signedOut'));
+      this.frame.stale(true);
+    } else if (!this.loaded) {
+      this.frame.showNote(this.messages.say('failed'), '', { text: this.messages.say('retry'), act: () => this.feed.restart() });
+    }
+  }
+
+  /** The log has grown: the page's partials refresh, and what the picked group could do may be another. */
+  private advanced(seq: number): void {
+    tellBody(seq);
+    if (this.url.pg && Date.now() - this.explainedAt >= EXPLAIN_MS) this.explain();
+  }
+
+  private connect(key: string): void {
+    if (this.socketKey === key) return;
+    const first = this.socketKey === null;
+    this.socketKey = key;
+    if (first) this.socket.connect();
+    else this.socket.reconnect();
+  }
+
+  // ------------------------------------------------------------ scene
+
+  private relayout(): void {
+    this.layout = layout(this.model, this.host.clientWidth - 8, this.host.clientHeight - 8);
+    this.view.fit(this.host.clientWidth, this.host.clientHeight, this.layout.width + 8, this.layout.height + 8);
+    this.hovered = NONE;
+    this.recolour();
+  }
+
+  /** The scene anew: after every change of filter, pick, colours or layout. */
+  private recolour(): void {
+    const { model } = this;
+    const largest = this.url.color === 'podgroup' ? model.largestGroups(HUES) : [];
+    this.hues = new Map(largest.map((group, hue) => [group, hue]));
+    this.controls.legend(largest.map((group) => model.groups[group]!));
+    this.candidateDomains = new Set(this.ranked());
+    this.renderer.show(this.scene());
+  }
+
+  private scene(): Scene {
+    const { model } = this;
+    const picked = this.url.pg ? model.groupAt(this.url.pg) : -2;
+    const { freeOnly, anomaliesOnly } = this.controls;
+    return {
+      model, layout: this.layout, view: this.view, palette: this.colours, byGroup: this.url.color === 'podgroup', hues: this.hues, picked,
+      faded: (node) => (this.query !== null && !this.query(model, node))
+        || (freeOnly && model.free(node) < FREE_AT_LEAST)
+        || (anomaliesOnly && !model.anomalous(node))
+        || (this.url.pg !== '' && !this.candidateDomains.has(model.domain[node]!) && !model.holds(node, picked)),
+      ranked: this.ranked(), hover: this.hovered, cursor: this.cursor,
+      unlabelledTitle: this.messages.say('unlabelled', { key: model.key }),
+    };
+  }
+
+  private ranked(): number[] {
+    if (!this.candidates || !this.url.pg) return [];
+    return this.candidates.domains.filter(({ fits }) => fits > 0).slice(0, RANKED).map(({ domain }) => this.model.domainAt(domain)).filter((domain) => domain >= 0);
+  }
+
+  private refilter(): void { this.recolour(); }
+
+  private retheme(): void {
+    this.colours = palette(document.documentElement);
+    this.recolour();
+  }
+
+  private resized(): void {
+    this.renderer.resize(this.host.clientWidth, this.host.clientHeight);
+    if (!this.loaded) return;
+    const at = this.selection();
+    this.relayout();
+    this.restoreSelection(at);
+  }
+
+  // ------------------------------------------------------------ what people do
+
+  hover(x: number, y: number): void {
+    const [lx, ly] = this.view.toLayout(x, y);
+    const found = hit(this.layout, lx, ly);
+    if (found.block === this.hovered.block && found.node === this.hovered.node) return;
+    this.hovered = found;
+    this.frame.sentence(found.block >= 0 ? this.sentence(found) : this.cursor.block >= 0 ? this.sentence(this.cursor) : '', false);
+    this.repoint();
+  }
+
+  leave(): void { this.hover(-1, -1); }
+
+  select(x: number, y: number): void {
+    const [lx, ly] = this.view.toLayout(x, y);
+    this.setCursor(hit(this.layout, lx, ly));
+  }
+
+  pan(dx: number, dy: number): void {
+    this.view.pan(dx, dy);
+    this.renderer.redraw();
+  }
+
+  zoom(factor: number, x?: number, y?: number): void {
+    this.view.zoom(factor, x, y);
+    this.renderer.redraw();
+  }
+
+  fit(): void {
+    this.view.fit(this.host.clientWidth, this.host.clientHeight, this.layout.width + 8, this.layout.height + 8);
+    this.renderer.redraw();
+  }
+
+  move(dx: number, dy: number, within: boolean): void {
+    const { layout: l, cursor } = this;
+    if (l.blocks.length === 0) return;
+    if (cursor.block < 0) { this.setCursor({ block: 0, node: -1 }); return; }
+    const block = l.blocks[cursor.block]!;
+    if (within) {
+      const nodes = this.nodesOf(cursor.block);
+      const at = cursor.node < 0 ? -1 : nodes.indexOf(cursor.node);
+      const next = at + dy + dx * l.rows;
+      this.setCursor({ block: cursor.block, node: nodes[Math.max(0, Math.min(nodes.length - 1, next))]! });
+    } else if (dx) {
+      this.setCursor({ block: Math.max(0, Math.min(l.blocks.length - 1, cursor.block + dx)), node: -1 });
+    } else {
+      // The block above or below: past the shelves that this one fills itself, else the next that is not empty.
+      const from = dy > 0 ? block.first + Math.floor((block.slots - 1) / l.cols) * l.cols : block.first;
+      for (let slot = from + dy * l.cols; slot >= 0 && slot < l.slotBlock.length + l.cols; slot += dy * l.cols) {
+        const target = l.slotBlock[slot] ?? -1;
+        if (target >= 0 && target !== cursor.block) { this.setCursor({ block: target, node: -1 }); return; }
+      }
+    }
+  }
+
+  open(): void {
+    const { cursor, model } = this;
+    if (cursor.node >= 0) location.assign(fill(this.host.dataset['nodeUrl'], { node: model.names[cursor.node]! }));
+    else if (cursor.block >= 0) {
+      const { domain } = this.layout.blocks[cursor.block]!;
+      if (domain >= 0) location.assign(fill(this.host.dataset['domainUrl'], { domain: model.domains[domain]!, key: model.key }));
+    }
+  }
+
+  /** Takes back the last thing first: node, domain, picked group, search. */
+  escape(): void {
+    if (this.cursor.node >= 0) this.setCursor({ block: this.cursor.block, node: -1 });
+    else if (this.cursor.block >= 0) this.setCursor(NONE);
+    else if (this.url.pg) this.pick('');
+    else if (this.url.q) {
+      this.search('');
+      this.controls.restore(this.url);
+    } else if (!this.view.fitted) this.fit();
+  }
+
+  nextAnomaly(): void {
+    const { order } = this.layout;
+    const from = this.cursor.node >= 0 ? order.indexOf(this.cursor.node) : -1;
+    for (let step = 1; step <= order.length; step++) {
+      const node = order[(from + step) % order.length]!;
+      if (!this.model.anomalous(node)) continue;
+      this.setCursor({ block: this.layout.slotBlock[this.layout.slotOf[node]!]!, node });
+      return;
+    }
+  }
+
+  togglePause(): void {
+    if (this.feed.isPaused) this.feed.resume();
+    else this.feed.pause();
+  }
+
+  cycleColor(): void {
+    this.setColor(this.url.color === 'occupancy' ? 'podgroup' : 'occupancy');
+    this.controls.restore(this.url);
+  }
+
+  private setColor(color: ViewState['color']): void {
+    this.url.color = color;
+    this.recolour();
+    this.writeUrl();
+  }
+
+  private switchKey(key: string): void {
+    this.url.key = key;
+    this.setCursor(NONE);
+    this.connect(key);
+    this.feed.restart();
+  }
+
+  private search(line: string): void {
+    this.url.q = line.trim();
+    this.query = parse(line);
+    this.recolour();
+    this.writeUrl();
+    if (!this.query) return;
+    let count = 0;
+    for (const node of this.layout.order) if (this.query(this.model, node)) count++;
+    this.frame.sentence(this.messages.say('matches', { count }), false);
+    this.frame.announce(this.messages.say('matches', { count }));
+  }
+
+  private pick(group: string): void {
+    this.url.pg = group;
+    this.candidates = null;
+    this.recolour();
+    this.writeUrl();
+    this.resay(null);
+    this.explain();
+    document.body.dispatchEvent(new CustomEvent('tas:pick', { detail: { group } }));
+  }
+
+  private explain(): void {
+    const { pg } = this.url;
+    const address = this.host.dataset['explanationUrl'];
+    if (!pg || !address) return;
+    this.explainedAt = Date.now();
+    // A failure leaves the map without outlines; the next news asks again, and the group's page tells what is wrong.
+    fetchCandidates(fill(address, named(pg))).then((found) => {
+      if (pg !== this.url.pg) return;
+      this.candidates = found;
+      this.recolour();
+      this.resay(null);
+    }, () => { if (pg === this.url.pg) this.candidates = null; });
+  }
+
+  // ------------------------------------------------------------ selection and words
+
+  private setCursor(at: Hit): void {
+    this.cursor = at;
+    const selected = at.block >= 0;
+    if (selected) {
+      const { layout: l } = this;
+      const slot = at.node >= 0 ? l.slotOf[at.node]! : l.blocks[at.block]!.first;
+      const y = at.node >= 0 ? nodeY(l, at.node) : slotY(l, slot);
+      const before = `${this.view.tx} ${this.view.ty}`;
+      this.view.reveal(slotX(l, slot), y - l.band, l.slotW, (at.node >= 0 ? l.nodeH : l.shelfH) + l.band);
+      if (before !== `${this.view.tx} ${this.view.ty}`) this.renderer.redraw();
+    }
+    this.repoint();
+    this.resay(null);
+    if (!selected) this.frame.sentence('', true);
+    this.url.sel = this.selection();
+    this.writeUrl();
+  }
+
+  /** Says again what is selected when it changed (null: in any case), sentence and side panel. */
+  private resay(nodes: number[] | null): void {
+    const { cursor } = this;
+    if (cursor.block < 0) { this.detail.clear(); return; }
+    const shown = cursor.node >= 0 ? [cursor.node] : this.nodesOf(cursor.block);
+    if (nodes && !nodes.some((node) => shown.includes(node))) return;
+    const text = this.sentence(cursor);
+    this.frame.sentence(text, true);
+    if (cursor.node >= 0) this.detail.node(this.model, cursor.node, this.url.pg);
+    else this.detail.domain(this.model, this.layout.blocks[cursor.block]!.domain, shown, text);
+  }
+
+  private sentence(at: Hit): string {
+    if (at.node >= 0) return this.words.node(this.model, at.node);
+    return this.words.domain(this.model, this.layout.blocks[at.block]!.domain, this.nodesOf(at.block), this.candidates);
+  }
+
+  private nodesOf(block: number): number[] {
+    const { first, nodes } = this.layout.blocks[block]!;
+    const start = this.layout.slotStart[first]!;
+    return [...this.layout.order.subarray(start, start + nodes)];
+  }
+
+  private repoint(): void {
+    this.renderer.point(this.hovered, this.cursor);
+  }
+
+  private selection(): string {
+    const { cursor, model } = this;
+    if (cursor.node >= 0) return `node:${model.names[cursor.node]}`;
+    const domain = cursor.block >= 0 ? this.layout.blocks[cursor.block]!.domain : -1;
+    return domain >= 0 ? `domain:${model.domains[domain]}` : '';
+  }
+
+  private restoreSelection(text: string): void {
+    const name = text.slice(text.indexOf(':') + 1);
+    const node = text.startsWith('node:') ? this.model.nodeAt(name) : -1;
+    const domain = text.startsWith('domain:') ? this.model.domainAt(name) : -2;
+    const block = node >= 0 ? this.layout.slotBlock[this.layout.slotOf[node]!]! : domain >= 0 ? this.layout.blockOf[domain + 1]! : -1;
+    this.setCursor(block >= 0 ? { block, node } : NONE);
+  }
+
+  private announceSoon(nodes: number[]): void {
+    for (const node of nodes) this.changedNodes.add(node);
+    if (this.announcing || this.changedNodes.size === 0) return;
+    this.announcing = true;
+    browserClock.after(ANNOUNCE_MS, () => {
+      this.announcing = false;
+      this.frame.announce(this.messages.say('changed', { count: this.changedNodes.size }));
+      this.changedNodes.clear();
+    });
+  }
+
+  private writeUrl(): void {
+    history.replaceState(history.state, '', location.pathname + written(location.search, this.url) + location.hash);
+  }
+}
+
+/** An address template with __name__ places, each filled in as one path segment or query value. */
+function fill(template: string | undefined, values: Record<string, string>): string {
+  return Object.entries(values).reduce((text, [name, value]) => text.replaceAll(`__${name}__`, encodeURIComponent(value)), template ?? '#');
+}
+
+function named(key: string): { ns: string; name: string } {
+  const slash = key.indexOf('/');
+  return { ns: key.slice(0, slash), name: key.slice(slash + 1) };
+}

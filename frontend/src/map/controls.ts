@@ -1,0 +1,93 @@
+// The controls around the map that the template renders: key, colours, filters, search, headline numbers, legend.
+import type { Messages } from './messages';
+import type { Kpi, TopologyKey } from './protocol';
+import type { ViewState } from './url';
+
+export interface ControlEvents {
+  key(key: string): void;
+  color(color: ViewState['color']): void;
+  query(line: string): void;
+  filters(): void;
+  pick(group: string): void;
+}
+
+export class Controls {
+  private readonly keySelect = find<HTMLSelectElement>('map-key');
+  private readonly colorSelect = find<HTMLSelectElement>('map-color');
+  private readonly search = find<HTMLInputElement>('search');
+  private readonly freeToggle = find<HTMLButtonElement>('map-free');
+  private readonly oddToggle = find<HTMLButtonElement>('map-anomalies');
+  private readonly kpis = document.querySelectorAll<HTMLElement>('#map-kpi [data-kpi]');
+  private readonly groups = find('map-groups');
+
+  constructor(private readonly messages: Messages, events: ControlEvents) {
+    this.keySelect?.addEventListener('change', () => events.key(this.keySelect!.value));
+    this.colorSelect?.addEventListener('change', () => events.color(this.colorSelect!.value === 'podgroup' ? 'podgroup' : 'occupancy'));
+    this.search?.addEventListener('input', (event) => {
+      if (!(event as InputEvent).isComposing) events.query(this.search!.value);
+    });
+    this.search?.addEventListener('compositionend', () => events.query(this.search!.value));
+    this.search?.form?.addEventListener('submit', (event) => {
+      event.preventDefault();
+      events.query(this.search!.value);
+      find('rack-map')?.focus();
+    });
+    for (const toggle of [this.freeToggle, this.oddToggle]) {
+      toggle?.addEventListener('click', () => {
+        toggle.setAttribute('aria-pressed', String(!pressed(toggle)));
+        events.filters();
+      });
+    }
+    document.addEventListener('click', (event) => {
+      const picker = (event.target as Element | null)?.closest<HTMLElement>('[data-pick]');
+      if (!picker || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+      event.preventDefault();
+      events.pick(picker.dataset['pick']!);
+    });
+  }
+
+  get freeOnly(): boolean { return pressed(this.freeToggle); }
+
+  get anomaliesOnly(): boolean { return pressed(this.oddToggle); }
+
+  /** What the address asked for, into the controls. */
+  restore(state: ViewState): void {
+    if (this.colorSelect) this.colorSelect.value = state.color;
+    if (this.search) this.search.value = state.q;
+  }
+
+  keys(keys: TopologyKey[], current: string): void {
+    const select = this.keySelect;
+    if (!select) return;
+    const listed = keys.some(({ key }) => key === current) ? keys : [{ key: current, domains: 0, groups: 0 }, ...keys];
+    select.replaceChildren(...listed.map(({ key, domains }) => new Option(`${key} (${this.messages.count(domains)})`, key, false, key === current)));
+  }
+
+  kpi(kpi: Kpi): void {
+    for (const element of this.kpis) {
+      const value = kpi[element.dataset['kpi'] as keyof Kpi] as number | undefined;
+      if (value === undefined) continue;
+      const text = this.messages.count(value);
+      if (element.textContent !== text) element.textContent = text;
+    }
+  }
+
+  /** The legend of the largest groups; empty hides it. */
+  legend(groups: string[]): void {
+    const host = this.groups;
+    if (!host) return;
+    host.hidden = groups.length === 0;
+    const entries = groups.length ? [...groups, this.messages.say('others')] : [];
+    host.replaceChildren(...entries.map((name, n) => {
+      const swatch = document.createElement('i');
+      swatch.className = `sw sw-g${n === groups.length ? 7 : n}`;
+      const entry = document.createElement('span');
+      entry.append(swatch, name);
+      return entry;
+    }));
+  }
+}
+
+export function find<T extends HTMLElement>(id: string): T | null { return document.getElementById(id) as T | null; }
+
+function pressed(toggle: HTMLElement | null): boolean { return toggle?.getAttribute('aria-pressed') === 'true'; }
