@@ -9,6 +9,10 @@ def main():
     from tasweb import bootstrap
 
     bootstrap.enter()
+    from tasweb.stack.state import join_running
+
+    if sys.argv[1:2] not in (["up"], ["test"], ["bench"]):
+        join_running()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tasweb.settings")
     from django.core.management import execute_from_command_line
 

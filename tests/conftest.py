@@ -78,9 +78,9 @@ def free_port() -> int:
 @pytest.fixture(scope="session")
 def _served(stack: Stack, django_db_setup: None) -> Iterator[LiveStack]:
     from django.conf import settings
-    from tasweb.stack import frontend
+    from tasweb.stack import node
 
-    frontend.build()
+    node.build()
     name = settings.DATABASES["default"]["NAME"]
     parts = urlsplit(stack.database_url)
     query = {key: values[0] for key, values in parse_qs(parts.query).items()}

@@ -3,3 +3,11 @@
 
 class StackError(Exception):
     """Something that the operator must see: one sentence, with what to do where we know it."""
+
+    exit_code = 2
+
+
+class ProcessDied(StackError):
+    """A process or a step of ours failed; the message ends with the last lines of its log."""
+
+    exit_code = 1

@@ -68,6 +68,6 @@ async def main(kind: str, directory: Path, *rest: str) -> None:
 if __name__ == "__main__":
     try:
         asyncio.run(main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]))
-    except* StackError as errors:
-        print(*errors.exceptions, sep="\n", flush=True)
+    except StackError as error:
+        print(error, flush=True)
         sys.exit(1)

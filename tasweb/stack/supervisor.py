@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasweb.stack import StackError, privileges
+from tasweb.stack import ProcessDied, StackError, privileges
 
 POLL_SECONDS = 0.05
 LOG_LINES = 20
@@ -94,7 +94,7 @@ class Supervisor:
             if process.returncode is None:
                 await _end(process, signal.SIGTERM, 5)
         if code:
-            raise StackError(f"{name} failed with exit code {code}; its last lines:\n{self._tail(name)}")
+            raise ProcessDied(f"{name} failed with exit code {code}; its last lines:\n{self._tail(name)}")
         return self.log(name).read_text(errors="replace")
 
     async def start(self, *services: Service) -> None:
@@ -106,9 +106,12 @@ class Supervisor:
                 service.name, service.argv, service.env, service.identity, service.orphan_signal
             )
             group.append(Running(service, process, asyncio.create_task(process.wait())))
-        async with asyncio.TaskGroup() as waits:
-            for running in group:
-                waits.create_task(self._until_ready(running))
+        waits = [asyncio.create_task(self._until_ready(running)) for running in group]
+        try:
+            await asyncio.gather(*waits)
+        finally:
+            for wait in waits:
+                wait.cancel()
 
     async def _until_ready(self, running: Running) -> None:
         service, deadline = running.service, asyncio.get_running_loop().time() + running.service.start_seconds
@@ -119,17 +122,17 @@ class Supervisor:
             await asyncio.wait([running.exited], timeout=POLL_SECONDS)
             if running.exited.done():
                 raise self.obituary(running)
-        raise StackError(
+        raise ProcessDied(
             f"{service.name} did not answer within {service.start_seconds:.0f} s; its last lines:\n"
             f"{self._tail(service.name)}"
         )
 
-    def obituary(self, running: Running) -> StackError:
+    def obituary(self, running: Running) -> ProcessDied:
         code, name = running.exited.result(), running.service.name
         cause = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
-        return StackError(f"{name} {cause}; its last lines:\n{self._tail(name)}")
+        return ProcessDied(f"{name} {cause}; its last lines:\n{self._tail(name)}")
 
-    async def until_one_dies(self) -> StackError:
+    async def until_one_dies(self) -> ProcessDied:
         """Wait until any process ends by itself and say which."""
         everyone = [running for group in self.groups for running in group]
         await asyncio.wait([running.exited for running in everyone], return_when=asyncio.FIRST_COMPLETED)
