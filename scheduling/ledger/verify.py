@@ -1,0 +1,117 @@
+"""Whether a stream is what was appended to it: every hash made again, from the first event to the head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from scheduling.ledger import store
+from scheduling.ledger.store import GENESIS, Head, StoredRow
+from scheduling.models import Event
+
+
+class Fault(StrEnum):
+    CHANGED = "changed"
+    REMOVED = "removed"
+    INSERTED = "inserted"
+    REORDERED = "reordered"
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReport:
+    """``events``: how many were found good. ``bad_seq``: the first place that is not as it was written; None
+    when all are.
+
+    A log rewritten whole, head included, is sound in itself: compare ``head`` with one noted elsewhere.
+    """
+
+    stream_id: int
+    events: int
+    head: Head
+    bad_seq: int | None = None
+    fault: Fault | None = None
+    sentence: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.bad_seq is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Bad:
+    seq: int
+    fault: Fault
+    how: str
+
+
+def verify_chain(stream_id: int, since: Head | None = None) -> ChainReport:
+    """Walk the chain after ``since`` (its start when not given) and stop at the first fault.
+
+    ``since`` is for streams whose old partitions are detached: the last event that is no longer there, as
+    noted when it was. Raises UnknownStream.
+    """
+    start = since or Head(0, GENESIS)
+    head = store.head(stream_id)
+    good = before = start
+    bad: _Bad | None = None
+    for row in store.stored(stream_id, after=start.seq, upto=head.seq):
+        bad = _check(row, good, before, start)
+        if bad is not None:
+            break
+        before, good = good, Head(row.seq, row.hash)
+    if bad is None:
+        bad = _check_end(stream_id, good, head)
+    if bad is None:
+        return ChainReport(stream_id, good.seq - start.seq, head)
+    sentence = f"event {bad.seq} of stream {stream_id} was {bad.fault}: {bad.how}"
+    return ChainReport(stream_id, max(bad.seq - 1 - start.seq, 0), head, bad.seq, bad.fault, sentence)
+
+
+def _check(row: StoredRow, good: Head, before: Head, start: Head) -> _Bad | None:
+    """What is wrong at the row after ``good``, which came after ``before``."""
+    if row.seq != good.seq + 1:
+        return _Bad(good.seq + 1, Fault.REMOVED, f"after event {good.seq} comes event {row.seq}")
+    if row.computed_hash() != row.hash:
+        return _explain(row, good, before)
+    if row.prev_hash == good.hash:
+        return None
+    if good == start:
+        return _Bad(row.seq, Fault.CHANGED, "it does not follow the event before the start")
+    return _Bad(good.seq, Fault.CHANGED, f"event {row.seq} was written after an event with another hash")
+
+
+def _check_end(stream_id: int, good: Head, head: Head) -> _Bad | None:
+    if good.seq < head.seq:
+        return _Bad(good.seq + 1, Fault.REMOVED, f"the log ends at {good.seq}, its head is at {head.seq}")
+    if good.hash != head.hash:
+        return _Bad(good.seq, Fault.CHANGED, "the head has another hash")
+    # In this order: whatever is appended in between is before the head by then.
+    newest = Event.objects.filter(stream_id=stream_id).order_by("-seq").values_list("seq", flat=True).first()
+    now = store.head(stream_id)
+    if newest is not None and newest > now.seq:
+        return _Bad(now.seq + 1, Fault.INSERTED, "it lies after the head, so no append wrote it")
+    return None
+
+
+def _explain(row: StoredRow, good: Head, before: Head) -> _Bad:
+    """A row that does not have the hash of what it holds: was it written like this, at another place?"""
+    last = store.head(row.stream_id).seq
+    origin = next(
+        (seq for seq in range(1, last + 1) if replace(row, seq=seq).computed_hash() == row.hash), None
+    )
+    if origin is None:
+        following = next(store.stored(row.stream_id, after=row.seq, limit=1), None)
+        if following is not None and _was(following, row.seq, good):
+            return _Bad(row.seq, Fault.INSERTED, f"event {following.seq} was written as event {row.seq}")
+        return _Bad(row.seq, Fault.CHANGED, "it does not have the hash of what it holds")
+    if _was(row, good.seq, before):
+        return _Bad(good.seq, Fault.INSERTED, f"event {row.seq} was written as event {good.seq}")
+    how = f"its place holds what was written as event {origin}"
+    if Event.objects.filter(stream_id=row.stream_id, hash=row.prev_hash).exists():
+        return _Bad(row.seq, Fault.REORDERED, how)
+    return _Bad(row.seq, Fault.REMOVED, how)
+
+
+def _was(row: StoredRow, seq: int, predecessor: Head) -> bool:
+    """Whether the row was written at ``seq``, right after ``predecessor``."""
+    return row.prev_hash == predecessor.hash and replace(row, seq=seq).computed_hash() == row.hash
