@@ -174,7 +174,8 @@ def _json_values(text: str, first_line: int) -> Iterator[tuple[Any, int]]:
         try:
             value, end = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            flow = _flow_style(text, first_line) if not began and len(text) <= _LONGEST_FLOW else None
+            syntax = isinstance(error, json.JSONDecodeError) and not began and len(text) <= _LONGEST_FLOW
+            flow = _flow_style(text, first_line) if syntax else None
             if flow is None:
                 raise _json_problem(error, line, first_line) from error
             yield from flow
@@ -221,7 +222,8 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_no_duplicates, parse_constant=_no
 
 
 def _open(value: Any, place: Place, documents: Documents, depth: int) -> None:
-    """Add an object, or the objects of a list, which take kind and apiVersion from it where they have none.
+    """Add an object, or the objects of a list, which take kind and apiVersion from it where they
+    have none.
     """
     if not isinstance(value, dict):
         message = f"must be one object, not {shown(value)}"

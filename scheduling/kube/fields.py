@@ -27,7 +27,8 @@ _EMPTY_OBJECT: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with one object: the field's path, a reason as in an API server's causes, a sentence.
+    """One thing wrong with one object: the field's path, a reason as in an API server's causes, a
+    sentence.
     """
 
     path: str
@@ -44,7 +45,8 @@ class FieldError(ValueError):
 
 
 def printable(text: str) -> str:
-    """A path or sentence that any page, log or database can take: no control characters, at most 2,000 long.
+    """A path or sentence that any page, log or database can take: no control characters, at most
+    2,000 long.
     """
     text = text if text.isprintable() else ascii(text)[1:-1]
     return text if len(text) <= 2000 else f"{text[:1997]}..."

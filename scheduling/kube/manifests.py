@@ -95,7 +95,8 @@ class Manifests:
 
 
 def read(data: bytes | str) -> Manifests:
-    """Everything in ``data`` (JSON or YAML, gzip of either). Never raises for content: it collects refusals.
+    """Everything in ``data`` (JSON or YAML, gzip of either). Never raises for content: it collects
+    refusals.
     """
     documents = read_documents(data)
     reader = _Reader()
@@ -260,7 +261,8 @@ class _Reader:
         self.notice(subject, annotation_remarks(body))
 
     def _templates(self, body: dict[str, Any]) -> set[str] | None:
-        """The templates that a new PodGroup may name; None for one that an API server has admitted already.
+        """The templates that a new PodGroup may name; None for one that an API server has admitted
+        already.
         """
         metadata = body.get("metadata")
         if isinstance(metadata, dict) and metadata.get("uid"):
@@ -304,7 +306,8 @@ def _place(place: Place) -> str:
 
 
 def _type(body: dict[str, Any]) -> tuple[str, str, str]:
-    """(group, version, kind). Raises FieldError for what is no Kubernetes object or a misspelt kind of ours.
+    """(group, version, kind). Raises FieldError for what is no Kubernetes object or a misspelt kind
+    of ours.
     """
     kind, api_version = body.get("kind"), body.get("apiVersion")
     if api_version is None and isinstance(body.get("version"), str):

@@ -40,7 +40,8 @@ class Metadata:
 
 
 def read_metadata(body: Mapping[str, Any], *, namespaced: bool) -> Metadata:
-    """Raises FieldError. ``from_server``: an API server has stored the object (it carries a resourceVersion).
+    """Raises FieldError. ``from_server``: an API server has stored the object (it carries a
+    resourceVersion).
     """
     metadata = mapping(body.get("metadata"), "metadata")
     name = string(metadata.get("name"), "metadata.name")
@@ -51,13 +52,15 @@ def read_metadata(body: Mapping[str, Any], *, namespaced: bool) -> Metadata:
         checked(namespace, "metadata.namespace", dns_label_problem(namespace))
     elif namespace:
         raise FieldError("metadata.namespace", FORBIDDEN, "must not be given: the kind has no namespace")
+    deleted = string(metadata.get("deletionTimestamp"), "metadata.deletionTimestamp")
+    milliseconds(deleted, "metadata.deletionTimestamp")
     return Metadata(
         namespace=namespace,
         name=name,
         uid=string(metadata.get("uid"), "metadata.uid"),
         labels=read_labels(metadata.get("labels"), "metadata.labels"),
         created=milliseconds(metadata.get("creationTimestamp"), "metadata.creationTimestamp"),
-        terminating=milliseconds(metadata.get("deletionTimestamp"), "metadata.deletionTimestamp") != 0,
+        terminating=bool(deleted),
         from_server=bool(string(metadata.get("resourceVersion"), "metadata.resourceVersion")),
     )
 

@@ -1,5 +1,4 @@
-"""Pod manifests as engine pods. Nothing but what scheduling needs is kept: no env, arguments or annotations.
-"""
+"""Pod manifests as engine pods: only what scheduling needs is kept, no env, arguments or annotations."""
 
 from __future__ import annotations
 

@@ -122,7 +122,8 @@ def _parse_text(text: str) -> Fraction:
 
 
 def _magnitude(mantissa: int, ten: int, two: int) -> Fraction:
-    """``mantissa * 10**ten * 2**two``, rounded up to a billionth and capped, without building giant powers.
+    """``mantissa * 10**ten * 2**two``, rounded up to a billionth and capped, without building giant
+    powers.
     """
     if mantissa == 0:
         return Fraction(0)

@@ -1,5 +1,4 @@
-"""What is worth saying about an input that is taken: odd annotations, foreign sub-groups, domains over zones.
-"""
+"""What is worth saying of an input that is taken: odd annotations, foreign sub-groups, domains over zones."""
 
 from __future__ import annotations
 

@@ -94,10 +94,13 @@ def load(text: str, first_line: int = 1) -> Iterator[tuple[Any, int]]:
     try:
         yield from _Builder(first_line).documents(text)
     except yaml.YAMLError as error:
-        raise _problem(error, first_line) from error
+        raise _problem(error, text, first_line) from error
 
 
-def _problem(error: yaml.YAMLError, first_line: int) -> YamlProblem:
+def _problem(error: yaml.YAMLError, text: str, first_line: int) -> YamlProblem:
+    if isinstance(error, yaml.reader.ReaderError):
+        line = first_line + text.encode().count(b"\n", 0, error.position)
+        return YamlProblem(error.reason, line)
     mark = getattr(error, "problem_mark", None)
     parts = [
         getattr(error, "context", None),

@@ -74,7 +74,11 @@ def test_pod_level_resources_stand_in_the_place_of_the_containers_sum(resources,
 
 
 def test_overhead_comes_on_top_of_pod_level_requests():
-    spec = {"resources": {"requests": {"cpu": "2"}}, "overhead": {"cpu": "250m"}, "containers": [container("1")]}
+    spec = {
+        "resources": {"requests": {"cpu": "2"}},
+        "overhead": {"cpu": "250m"},
+        "containers": [container("1")],
+    }
     assert charged(spec)["cpu"] == 2250
 
 
@@ -85,13 +89,22 @@ def test_overhead_comes_on_top_of_pod_level_requests():
         ({"containers": []}, "spec.containers"),
         ({"containers": [container("-1")]}, "spec.containers[0].resources.requests[cpu]"),
         ({"containers": [container("1"), container("one")]}, "spec.containers[1].resources.requests[cpu]"),
-        ({"containers": [{"resources": {"limits": {"nvidia.com/gpu": "0.5"}}}]},
-         "spec.containers[0].resources.limits[nvidia.com/gpu]"),
-        ({"containers": [{"resources": {"requests": {"gpu": 1}}}]}, "spec.containers[0].resources.requests[gpu]"),
-        ({"containers": [{}], "initContainers": [container("x")]},
-         "spec.initContainers[0].resources.requests[cpu]"),
-        ({"containers": [{}], "resources": {"requests": {"nvidia.com/gpu": 1}}},
-         "spec.resources.requests[nvidia.com/gpu]"),
+        (
+            {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "0.5"}}}]},
+            "spec.containers[0].resources.limits[nvidia.com/gpu]",
+        ),
+        (
+            {"containers": [{"resources": {"requests": {"gpu": 1}}}]},
+            "spec.containers[0].resources.requests[gpu]",
+        ),
+        (
+            {"containers": [{}], "initContainers": [container("x")]},
+            "spec.initContainers[0].resources.requests[cpu]",
+        ),
+        (
+            {"containers": [{}], "resources": {"requests": {"nvidia.com/gpu": 1}}},
+            "spec.resources.requests[nvidia.com/gpu]",
+        ),
     ],
 )
 def test_a_wrong_request_is_refused_at_its_field(spec, path):

@@ -45,7 +45,9 @@ def test_a_suffixed_quantity_has_the_value_of_its_decimal_times_its_suffix(sign,
     assert parse(f"{sign}{number}{suffix}") == as_kubernetes_keeps(independent)
 
 
-@given(st.decimals(allow_nan=False, allow_infinity=False, places=6), st.integers(-15, 15), st.sampled_from("eE"))
+@given(
+    st.decimals(allow_nan=False, allow_infinity=False, places=6), st.integers(-15, 15), st.sampled_from("eE")
+)
 def test_an_exponent_multiplies_by_a_power_of_ten(number, exponent, letter):
     independent = Fraction(number) * Fraction(10) ** exponent
     assert parse(f"{number:f}{letter}{exponent}") == as_kubernetes_keeps(independent)
@@ -68,11 +70,15 @@ def test_any_json_number_is_read_or_refused(number):
     except QuantityError:
         assert isinstance(number, float) and not math.isfinite(number)
         return
-    assert value == as_kubernetes_keeps(Fraction(number if isinstance(number, int) else Decimal(repr(number))))
+    assert value == as_kubernetes_keeps(
+        Fraction(number if isinstance(number, int) else Decimal(repr(number)))
+    )
 
 
 @given(st.integers(0, 10**12), st.sampled_from(["n", "u", "m", "", "Ki"]), st.sampled_from(["cpu", "memory"]))
-def test_a_request_is_never_charged_less_and_an_offer_never_counted_more_than_its_value(number, suffix, resource):
+def test_a_request_is_never_charged_less_and_an_offer_never_counted_more_than_its_value(
+    number, suffix, resource
+):
     exact = parse(f"{number}{suffix}") * (1000 if resource == "cpu" else 1)
     assert to_allocatable(resource, f"{number}{suffix}") == min(math.floor(exact), INT64_MAX)
     assert to_request(resource, f"{number}{suffix}") == min(math.ceil(exact), INT64_MAX)
@@ -93,8 +99,32 @@ def test_a_tiny_number_is_a_billionth():
 
 @pytest.mark.parametrize(
     "text",
-    ["", ".", "m", "1e", "1e3k", "1Ki3", "0x10", "1 ", " 1", "1_0", "٣", "１", "1Gi\n", "inf", "nan", "1e99999999999",
-     "9" * 5000, True, False, None, [], {}, float("inf"), float("nan")],
+    [
+        "",
+        ".",
+        "m",
+        "1e",
+        "1e3k",
+        "1Ki3",
+        "0x10",
+        "1 ",
+        " 1",
+        "1_0",
+        "٣",
+        "１",
+        "1Gi\n",
+        "inf",
+        "nan",
+        "1e99999999999",
+        "9" * 5000,
+        True,
+        False,
+        None,
+        [],
+        {},
+        float("inf"),
+        float("nan"),
+    ],
 )
 def test_what_is_no_quantity_is_refused(text):
     with pytest.raises(QuantityError):

@@ -63,20 +63,40 @@ def newer(**spec):
 @pytest.mark.parametrize(
     ("spec", "path", "reason"),
     [
-        ({"schedulingConstraints": {"topology": [{"key": "a"}, {"key": "b"}]}},
-         "spec.schedulingConstraints.topology", "FieldValueTooMany"),
-        ({"schedulingConstraints": {"topology": [{"level": "rack"}]}},
-         "spec.schedulingConstraints.topology[0].level", "Undecodable"),
-        ({"schedulingConstraints": {"topology": [{"key": ""}]}},
-         "spec.schedulingConstraints.topology[0].key", "FieldValueRequired"),
-        ({"schedulingPolicy": {"gang": {"minCount": True}}}, "spec.schedulingPolicy.gang.minCount", "Undecodable"),
-        ({"schedulingPolicy": {"gang": {"minCount": 1}, "basic": {}}}, "spec.schedulingPolicy", "FieldValueInvalid"),
+        (
+            {"schedulingConstraints": {"topology": [{"key": "a"}, {"key": "b"}]}},
+            "spec.schedulingConstraints.topology",
+            "FieldValueTooMany",
+        ),
+        (
+            {"schedulingConstraints": {"topology": [{"level": "rack"}]}},
+            "spec.schedulingConstraints.topology[0].level",
+            "Undecodable",
+        ),
+        (
+            {"schedulingConstraints": {"topology": [{"key": ""}]}},
+            "spec.schedulingConstraints.topology[0].key",
+            "FieldValueRequired",
+        ),
+        (
+            {"schedulingPolicy": {"gang": {"minCount": True}}},
+            "spec.schedulingPolicy.gang.minCount",
+            "Undecodable",
+        ),
+        (
+            {"schedulingPolicy": {"gang": {"minCount": 1}, "basic": {}}},
+            "spec.schedulingPolicy",
+            "FieldValueInvalid",
+        ),
         ({"podGroupTemplateRef": {}}, "spec.podGroupTemplateRef", "FieldValueInvalid"),
         ({"priority": 1000000001}, "spec.priority", "FieldValueInvalid"),
         ({"priorityClassName": "Not_a_name"}, "spec.priorityClassName", "FieldValueInvalid"),
         ({"resourceClaims": [{"name": "a"}]}, "spec.resourceClaims[0]", "FieldValueInvalid"),
-        ({"resourceClaims": [{"name": n, "resourceClaimName": "c"} for n in "aa"]},
-         "spec.resourceClaims[1].name", "FieldValueDuplicate"),
+        (
+            {"resourceClaims": [{"name": n, "resourceClaimName": "c"} for n in "aa"]},
+            "spec.resourceClaims[1].name",
+            "FieldValueDuplicate",
+        ),
         ({"workloadRef": {"workloadName": "w", "templateName": "t"}}, "spec.workloadRef", "Undecodable"),
     ],
 )
@@ -89,7 +109,9 @@ def test_a_template_reference_is_admitted_when_its_workload_exists():
     body = changed(podGroupTemplateRef={"workload": {"workloadName": "w", "podGroupTemplateName": "a"}})
     assert pod_group_problems(body, templates={"t/w/a"}) == []
     assert pod_group_problems(body, templates=None) == []
-    assert [problem.reason for problem in pod_group_problems(body, templates={"t/w/b"})] == ["FieldValueForbidden"]
+    assert [problem.reason for problem in pod_group_problems(body, templates={"t/w/b"})] == [
+        "FieldValueForbidden"
+    ]
 
 
 def test_release_1_37_may_change_min_count_but_not_the_policy():
@@ -109,4 +131,7 @@ def test_release_1_37_has_fields_of_its_own():
     )
     assert pod_group_problems(good, release="1.37", templates={"t/w/a"}) == []
     wrong = newer(schedulingPolicy={"basic": {}}, disruptionMode={"all": {}}, parentCompositePodGroupName="p")
-    assert [p.path for p in pod_group_problems(wrong, release="1.37")] == ["spec.disruptionMode", "spec.workloadRef"]
+    assert [p.path for p in pod_group_problems(wrong, release="1.37")] == [
+        "spec.disruptionMode",
+        "spec.workloadRef",
+    ]
