@@ -87,9 +87,9 @@ def pod_group_problems(
     would not.
 
     An update's ``body`` may leave out what ``old`` has. ``templates``: the PodGroup templates that exist,
-    each as ``namespace/workload/template``; None when the object has passed admission before. Reasons:
-    ``Undecodable`` (400; then nothing else is judged), ``FieldValueForbidden`` for admission (403), the other
-    ``FieldValue...`` (422).
+    each as ``namespace/workload/template``; None when the object has passed admission before. Only 1.36 is
+    held to them: of 1.37 no such refusal is recorded. Reasons: ``Undecodable`` (400; then nothing else is
+    judged), ``FieldValueForbidden`` for admission (403), the other ``FieldValue...`` (422).
     """
     if old is not None:
         body = {**old, **body}
@@ -103,7 +103,7 @@ def pod_group_problems(
     check_spec(spec, "spec", release, collected)
     if old is not None:
         _immutable(spec, mapping(old.get("spec"), "spec"), release, collected)
-    elif not collected.problems and templates is not None:
+    elif release == "1.36" and not collected.problems and templates is not None:
         collected.attempt(_admission, body, spec, templates)
     undecodable = [problem for problem in collected.problems if problem.reason == UNDECODABLE]
     return undecodable or collected.problems

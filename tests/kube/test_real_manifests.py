@@ -1,4 +1,4 @@
-"""Every manifest that people really wrote is imported, ignored by kind, or refused with the right sentence."""
+"""Every manifest that people really wrote is imported, ignored by kind or refused with the right sentence."""
 
 import os
 from pathlib import Path
