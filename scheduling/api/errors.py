@@ -22,11 +22,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from scheduling.api.schemas import ErrorOut, ProblemOut
+from scheduling.api.schemas import ErrorCode, ErrorOut, ProblemOut
 from scheduling.ledger.store import CommandReused, ConflictingAppend
 from scheduling.services.problems import NOT_FOUND, Problem, Refused
 
-CODES = {
+CODES: dict[int, ErrorCode] = {
     400: "undecodable",
     401: "unauthenticated",
     403: "forbidden",
@@ -72,7 +72,7 @@ def _parameter(error: dict[str, Any]) -> ProblemOut:
     """A fault that the schema found, with the path as the caller wrote it, without ninja's wrapping."""
     where, *rest = [str(part) for part in error["loc"]]
     path = ".".join(rest[1:] if where == "body" and len(rest) > 1 else rest)
-    return ProblemOut(path=path, reason=error["type"], message=error["msg"])
+    return ProblemOut(kind="", path=path, reason=error["type"], message=error["msg"])
 
 
 def install(api: NinjaAPI) -> None:

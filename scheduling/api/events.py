@@ -15,6 +15,7 @@ from ninja import Query, Router
 from scheduling.api.auth import VIEW, access
 from scheduling.api.commands import find_cluster
 from scheduling.api.errors import errors
+from scheduling.api.rendering import encode
 from scheduling.api.schemas import EventOut, EventsOut
 from scheduling.ledger import codec
 from scheduling.ledger.events import CATALOGUE
@@ -105,9 +106,9 @@ async def _lines(
     def batch(after: int) -> tuple[bytes, int | None]:
         page = history.page(cluster, filters, after=after, limit=BATCH)
         with translation.override(language):
-            rows = [event_out(row).model_dump(mode="json") for row in page.items if row.seq <= head]
+            rows = [event_out(row).model_dump() for row in page.items if row.seq <= head]
         more = int(page.next) if page.next and int(page.next) < head else None
-        return b"".join(orjson.dumps(row) + b"\n" for row in rows), more
+        return b"".join(encode(row) + b"\n" for row in rows), more
 
     position: int | None = after
     while position is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response
 from ninja import Query, Router
@@ -12,6 +11,7 @@ from ninja import Query, Router
 from scheduling.api.auth import VIEW, access
 from scheduling.api.commands import find_cluster
 from scheduling.api.errors import ApiError, errors
+from scheduling.api.rendering import encode
 from scheduling.api.schemas import MapDeltaOut, MapOut
 from scheduling.selectors import rack_map
 
@@ -24,7 +24,7 @@ def etag(epoch: int, seq: int) -> str:
 
 def _columns(body: Any, tag: str) -> HttpResponse:
     """The selector's dict as it is: a schema check of so many numbers would cost more than making them."""
-    response = HttpResponse(orjson.dumps(body), content_type="application/json")
+    response = HttpResponse(encode(body), content_type="application/json")
     response["ETag"] = tag
     response["Cache-Control"] = "private, no-cache"
     return response

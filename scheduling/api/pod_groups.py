@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from django.http import Http404, HttpRequest
-from ninja import Query, Router
+from ninja import Query, Router, Status
 
 from scheduling.api import bodies
 from scheduling.api.auth import OPERATE, VIEW, access
@@ -107,7 +107,7 @@ def list_pod_groups(
 )
 def submit(
     request: HttpRequest, cluster: str, body: WorkloadIn, idempotency_key: IdempotencyKey = ""
-) -> OutcomeOut:
+) -> Status[OutcomeOut]:
     """Creates the PodGroup and its members in a simulated cluster.
 
     A name whose PodGroup is open is refused: end that first, then this makes the next generation. Whether it
@@ -137,7 +137,7 @@ def submit(
         actor=actor(request),
         command_id=command_id(request, idempotency_key),
     )
-    return outcome(done)
+    return Status(201, outcome(done))
 
 
 @router.post(
@@ -146,7 +146,9 @@ def submit(
     summary="Submit manifests",
     **access(OPERATE, **bodies.documents("application/yaml", "application/json", "application/gzip")),
 )
-def submit_manifests(request: HttpRequest, cluster: str, idempotency_key: IdempotencyKey = "") -> OutcomeOut:
+def submit_manifests(
+    request: HttpRequest, cluster: str, idempotency_key: IdempotencyKey = ""
+) -> Status[OutcomeOut]:
     """The body is PodGroup and Pod manifests as for `kubectl apply`. All of them are taken, or none."""
     done = services.submit_manifests(
         cluster=find_cluster(cluster),
@@ -154,7 +156,7 @@ def submit_manifests(request: HttpRequest, cluster: str, idempotency_key: Idempo
         actor=actor(request),
         command_id=command_id(request, idempotency_key),
     )
-    return outcome(done)
+    return Status(201, outcome(done))
 
 
 @router.get(

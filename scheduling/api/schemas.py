@@ -24,6 +24,19 @@ Seq = Annotated[int, Field(description="Sequence number in the cluster's log; ga
 # ---------------------------------------------------------------- errors
 
 
+ErrorCode = Literal[
+    "undecodable",
+    "unauthenticated",
+    "forbidden",
+    "not_found",
+    "conflict",
+    "gone",
+    "too_large",
+    "refused",
+    "error",
+]
+
+
 class ProblemOut(Schema):
     """One fault of the input: which object, which field, and why."""
 
@@ -40,17 +53,7 @@ class ProblemOut(Schema):
 class ErrorOut(Schema):
     """Every answer that is not a success."""
 
-    code: Literal[
-        "undecodable",
-        "unauthenticated",
-        "forbidden",
-        "not_found",
-        "conflict",
-        "gone",
-        "too_large",
-        "refused",
-        "error",
-    ]
+    code: ErrorCode
     message: str
     problems: list[ProblemOut] = []
 

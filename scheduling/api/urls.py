@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI, Swagger
 
 from scheduling.api import clusters, errors, events, explanations, map, nodes, pod_groups
+from scheduling.api.rendering import JsonRenderer
 from scheduling.services import tokens
 
 
@@ -25,7 +26,11 @@ def _signed_in(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
         if by_token or request.user.is_authenticated:
             return view(request, *args, **kwargs)
         if request.path.endswith(".json"):
-            body = {"code": errors.CODES[401], "message": "No valid token or session.", "problems": []}
+            body: dict[str, object] = {
+                "code": errors.CODES[401],
+                "message": "No valid token or session.",
+                "problems": [],
+            }
             return JsonResponse(body, status=401, headers={"WWW-Authenticate": "Bearer"})
         return redirect_to_login(request.get_full_path(), settings.LOGIN_URL)
 
@@ -47,6 +52,7 @@ api = NinjaAPI(
     urls_namespace="api-1",
     docs=Swagger(settings={"docExpansion": "none", "validatorUrl": ""}),
     docs_decorator=_signed_in,
+    renderer=JsonRenderer(),
 )
 errors.install(api)
 for module in (clusters, nodes, pod_groups, explanations, events, map):

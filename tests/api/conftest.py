@@ -6,14 +6,9 @@ import pytest
 from django.contrib.auth.models import Permission, User
 
 from scheduling.models import Cluster
-from scheduling.services import state, tokens
+from scheduling.services import tokens
 from scheduling.services.clusters import ImportRequest, import_cluster
 from tests.api.support import NODES, Caller, dump, gang
-
-
-@pytest.fixture(autouse=True)
-def _nothing_kept_of_other_tests() -> None:
-    state.forget()
 
 
 @pytest.fixture

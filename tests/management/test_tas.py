@@ -14,16 +14,10 @@ from django.core.management.base import OutputWrapper
 from scheduling.ledger import store
 from scheduling.management.commands.tas import REFUSED
 from scheduling.models import Cluster
-from scheduling.services import state
 from scheduling.services.cycles import run_cycle
 from tests.api.support import NODES, dump, gang, node, pod_group
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _nothing_kept_of_other_tests() -> None:
-    state.forget()
 
 
 def tas(*words: str | Path) -> str:
@@ -77,7 +71,8 @@ def test_a_dry_run_writes_nothing(file: Path) -> None:
 def test_gates_and_complete_kinds_are_options(demo: Cluster, tmp_path: Path) -> None:
     path = tmp_path / "nodes.json"
     path.write_bytes(dump(*NODES[1:]))
-    assert tas_json("import", "demo", path, "--complete", "Node")["removed"] == {"Node": ["node-1-1"]}
+    report = tas_json("import", "demo", path, "--complete", "Node")
+    assert report["removed"]["Node"] == ["node-1-1"]
     tas("import", "off", path, "--mode", "simulated", "--gate", "GangScheduling=false")
     assert Cluster.objects.get(name="off").gates["GangScheduling"] is False
     with pytest.raises(CommandError) as error:

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.http import Http404
 from ninja import Schema
 
 from scheduling.api import clusters, events, explanations, pod_groups
 from scheduling.api.commands import find_cluster, outcome
+from scheduling.api.rendering import encode
 from scheduling.api.schemas import PodGroupsOut
 from scheduling.ledger.store import ConflictingAppend
 from scheduling.selectors import history
@@ -238,7 +238,7 @@ class Command(BaseCommand):
     # --- printing
 
     def document(self, found: Schema) -> None:
-        self.stdout.write(orjson.dumps(found.model_dump(mode="json", by_alias=True)).decode())
+        self.stdout.write(encode(found.model_dump()).decode())
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Columns as wide as their widest cell; numbers to the right."""

@@ -53,7 +53,7 @@ class Command(BaseCommand):
         self.stderr.write("Keep it: it is shown this once, only its digest is stored.")
 
     def list(self, user: User) -> None:
-        for row in user.api_tokens.all():  # type: ignore[attr-defined]
+        for row in user.api_tokens.all():
             used = f"{row.last_used_at:%Y-%m-%d %H:%M}" if row.last_used_at else "never"
             until = f"{row.expires_at:%Y-%m-%d %H:%M}" if row.expires_at else "no end"
             self.stdout.write(f"{row.pk}\t{row.name}\tused {used}\tuntil {until}")
