@@ -64,9 +64,9 @@ def held_reason(who: Roster) -> Reason | None:
     """
     if who.group is None:
         return Reason.NO_PODGROUP
-    if len(who.bound) + len(who.waiting) < who.need:
-        return Reason.NOT_ENOUGH_PODS
-    return None
+    if len(who.bound) + len(who.waiting) >= who.need or (who.running and not who.waiting):
+        return None
+    return Reason.NOT_ENOUGH_PODS
 
 
 def undisputed(state: ClusterState, who: Roster) -> Candidates | Conflict:
@@ -198,18 +198,18 @@ def _refused(
     return replace(
         start,
         verdict=Verdict.PROVED_INFEASIBLE if answer.proved else Verdict.NOT_FOUND,
-        reason=_reason(where, counts) if answer.proved else Reason.NOT_FOUND_BY_HEURISTIC,
+        reason=_reason(start, where, counts) if answer.proved else Reason.NOT_FOUND_BY_HEURISTIC,
         domains=counts,
         fits_across_domains=start.enforced and _fits_across(state, seen, who.missing),
     )
 
 
-def _reason(where: Candidates, counts: tuple[DomainCount, ...]) -> str:
+def _reason(start: Decision, where: Candidates, counts: tuple[DomainCount, ...]) -> str:
     """That of the best domain; ``never_fits`` only when it is so in every domain."""
     if where.pinned:
         return Reason.STICKY_DOMAIN
     if not counts:
-        return Reason.NO_SUCH_DOMAIN if where.index.unlabelled else Reason.NEVER_FITS
+        return Reason.NO_SUCH_DOMAIN if start.enforced else Reason.NEVER_FITS
     return next((count.reason for count in counts if not count.never), Reason.NEVER_FITS)
 
 

@@ -27,7 +27,9 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """``operator`` is ``Equal`` or ``Exists``; an empty ``key`` with ``Exists`` and an empty ``effect`` match all."""
+    """``operator`` is ``Equal`` or ``Exists``; an empty ``key`` with ``Exists`` and an empty ``effect``
+    match all.
+    """
 
     key: str
     operator: str
@@ -46,7 +48,9 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class NodeSelectorTerm:
-    """All of ``labels`` and all of ``fields`` (``metadata.name`` only) must hold; an empty term matches nothing."""
+    """All of ``labels`` and all of ``fields`` (``metadata.name`` only) must hold; an empty term matches
+    nothing.
+    """
 
     labels: tuple[Requirement, ...]
     fields: tuple[Requirement, ...]
@@ -80,7 +84,9 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """``ready`` is false when a Ready condition is present and not True. ``labels``, ``allocatable`` sorted by key."""
+    """``ready`` is false when a Ready condition is present and not True. ``labels``, ``allocatable`` sorted
+    by key.
+    """
 
     name: str
     uid: str
@@ -97,9 +103,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """``group`` is the name of its PodGroup in its namespace, ``node`` the node it is bound to; "" for neither.
+    """``group`` is the name of its PodGroup in its namespace, ``node`` the node it is bound to; "" for
+    neither.
 
-    ``gated``: the pod has scheduling gates. ``terminating``: deletion has begun; it holds its room until it is gone.
+    ``gated``: the pod has scheduling gates. ``terminating``: deletion has begun; it holds its room until it
+    is gone.
     """
 
     namespace: str
@@ -133,9 +141,11 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """One generation of a PodGroup. ``min_count`` is 1 for the basic policy; ``topology_key`` "" without a constraint.
+    """One generation of a PodGroup. ``min_count`` is 1 for the basic policy; ``topology_key`` "" without a
+    constraint.
 
-    ``priority`` None: unset, then its members' own priorities count. ``unmodelled``: spec parts not modelled, sorted.
+    ``priority`` None: unset, then its members' own priorities count. ``unmodelled``: spec parts not
+    modelled, sorted.
     """
 
     namespace: str

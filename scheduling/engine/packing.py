@@ -30,20 +30,22 @@ class Packing:
 
 
 def wholly_free(columns: Columns, index: TopologyIndex, kinds: Sequence[Kind]) -> Bools:
-    """Per position: nothing in use of the devices that the group asks for; when it asks for none, no pod at
-    all.
+    """Per position: devices that the group asks for, all unused; when it asks for none, no pod at all.
 
     Every node runs some pod of the platform, so that "no pod at all" would see no whole node where whole
     nodes matter.
     """
     devices = sorted({resource for kind in kinds for resource, _ in kind.requests if _is_device(resource)})
     if not devices:
-        idle: Bools = columns.pods_on[index.order] == 0
-        return idle
-    whole = np.ones(len(index.order), bool)
+        unused: Bools = columns.pods_on[index.order] == 0
+        return unused
+    idle = np.ones(columns.rows, bool)
+    offers = np.zeros(columns.rows, bool)
     for resource in devices:
         if resource in columns.alloc:
-            whole &= (columns.free[resource] == columns.alloc[resource])[index.order]
+            idle &= columns.free[resource] == columns.alloc[resource]
+            offers |= columns.alloc[resource] > 0
+    whole: Bools = (idle & offers)[index.order]
     return whole
 
 

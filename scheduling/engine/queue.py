@@ -27,7 +27,7 @@ def _waits(state: ClusterState, who: Roster) -> bool:
         return True
     if who.known == 0:
         return who.group is not None and not state.pods_naming(who.key)
-    return who.group is None or len(who.bound) < who.need
+    return who.group is None or not who.running
 
 
 def _order(who: Roster) -> tuple[int, bool, int]:

@@ -1,6 +1,8 @@
-"""Every verdict and every reason the engine can give, one named code each, with what it means and what lifts it.
+"""Every verdict and every reason the engine can give, one named code each, with what it means and what
+lifts it.
 
-The reasons are the categories of ``tests/conformance/README.md``. Sentences for people are made in ``wording.py``.
+The reasons are the categories of ``tests/conformance/README.md``. Sentences for people are made in
+``wording.py``.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ MEANINGS: dict[Reason, Meaning] = {
         "larger domains or nodes, a new generation with a smaller minCount or smaller members",
     ),
     Reason.NOT_ENOUGH_PODS: Meaning(
-        "Fewer members than minCount exist, so the group is not evaluated.", "the missing members being created"
+        "Fewer members than minCount exist, so the group is not evaluated.",
+        "the missing members being created",
     ),
     Reason.NO_PODGROUP: Meaning("Pods name a PodGroup that does not exist.", "the PodGroup being created"),
     Reason.NO_SUCH_DOMAIN: Meaning("No node carries the topology key.", "nodes being labelled"),
@@ -71,24 +74,30 @@ MEANINGS: dict[Reason, Meaning] = {
         "the node coming back, or a new generation",
     ),
     Reason.CONFLICTING_DOMAINS: Meaning(
-        "Bound members lie in more than one domain; nothing is guessed.", "members leaving all domains but one"
+        "Bound members lie in more than one domain; nothing is guessed.",
+        "members leaving all domains but one",
     ),
     Reason.UNMODELLED: Meaning(
         "Members use something the engine does not model, so neither a fit nor a proof is claimed.",
         "a version of the console that models it",
     ),
-    Reason.TAINT: Meaning("Nodes with room carry a taint that the members do not tolerate.", "a toleration, or the taint removed"),
+    Reason.TAINT: Meaning(
+        "Nodes with room carry a taint that the members do not tolerate.",
+        "a toleration, or the taint removed",
+    ),
     Reason.SELECTOR: Meaning(
-        "Node selector or required node affinity leaves too few nodes.", "labels on nodes, or another selector"
+        "Node selector or required node affinity leaves too few nodes.",
+        "labels on nodes, or another selector",
     ),
     Reason.NODE_NOT_READY: Meaning("Nodes that would do are not ready.", "those nodes becoming ready"),
     Reason.CORDONED: Meaning("Nodes that would do are cordoned.", "those nodes being uncordoned"),
     Reason.SCHEDULER_NAME: Meaning(
-        "Members name different schedulers, so no one scheduler may place the group.", "members with one schedulerName"
+        "Members name different schedulers, so no one scheduler may place the group.",
+        "members with one schedulerName",
     ),
     Reason.INVALID: Meaning("The object is not valid and was refused.", "a valid object"),
     Reason.NOT_FOUND_BY_HEURISTIC: Meaning(
-        "Members of several shapes were not found to fit by the search used; that is no proof that they cannot.",
+        "The search used found no place for members of several shapes; that is no proof that there is none.",
         "an exact search, or more room",
     ),
 }

@@ -19,12 +19,13 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """``bound``: on a node and unfinished, terminating ones too since they hold their room until they are
-    gone. ``waiting``: unbound and free to be placed, in member order. ``gated``: unbound behind scheduling
-    gates.
+    """``bound``: on a node and unfinished, terminating ones too: they hold their room until they are gone.
+    ``waiting``: unbound and free to be placed, in member order. ``gated``: unbound behind scheduling gates.
+    ``succeeded``: how many have ended well; they hold nothing and are no members any more, and the group is
+    not short because of them.
 
-    An unbound member whose deletion has begun is none of these: it will never be placed (as upstream skips
-    it). ``need``: minCount, 1 for the basic policy and for a group whose PodGroup is missing.
+    An unbound member is none of these when its deletion has begun (as upstream skips it) or when a newer
+    pod has taken its name: it will never be placed.
     """
 
     key: str
@@ -32,9 +33,11 @@ class Roster:
     bound: tuple[Pod, ...]
     waiting: tuple[Pod, ...]
     gated: tuple[Pod, ...]
+    succeeded: int
 
     @property
     def need(self) -> int:
+        """minCount; 1 for the basic policy and while the PodGroup is missing."""
         return self.group.min_count if self.group is not None and self.group.policy == "gang" else 1
 
     @property
@@ -50,9 +53,16 @@ class Roster:
         return max(1, self.need - len(self.bound))
 
     @property
+    def running(self) -> bool:
+        """As many members as minCount are on nodes, those counted in that have ended well meanwhile."""
+        return len(self.bound) >= self.need or (
+            bool(self.bound) and len(self.bound) + self.succeeded >= self.need
+        )
+
+    @property
     def degraded(self) -> bool:
-        """Fewer than minCount on nodes, yet some."""
-        return 0 < len(self.bound) < self.need
+        """Some members are on nodes, and too few."""
+        return bool(self.bound) and not self.running
 
     @property
     def unmodelled(self) -> tuple[str, ...]:
@@ -68,16 +78,22 @@ class Roster:
 
 
 def roster(state: ClusterState, key: str) -> Roster:
+    """Sort the pods that name the group. A group that nobody names and that is not open is empty, without
+    PodGroup.
+    """
     bound: list[Pod] = []
     waiting: list[Pod] = []
     gated: list[Pod] = []
-    for pod in state.members(key):
-        if pod.node:
+    succeeded = 0
+    for pod in state.pods_naming(key):
+        if pod.finished:
+            succeeded += pod.phase == "Succeeded"
+        elif pod.node:
             bound.append(pod)
-        elif pod.terminating:
+        elif pod.terminating or state.pod_uid(pod.key) != pod.uid:
             continue
         elif pod.gated:
             gated.append(pod)
         else:
             waiting.append(pod)
-    return Roster(key, state.groups.get(key), tuple(bound), tuple(waiting), tuple(gated))
+    return Roster(key, state.groups.get(key), tuple(bound), tuple(waiting), tuple(gated), succeeded)

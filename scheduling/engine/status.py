@@ -35,7 +35,7 @@ def group_status(state: ClusterState, key: str) -> GroupStatus:
     held = held_reason(who)
     if held is None and isinstance(undisputed(state, who), Conflict):
         return GroupStatus.ERROR
-    if who.group is not None and len(who.bound) >= who.need:
+    if who.group is not None and who.running:
         return GroupStatus.SCHEDULED
     return GroupStatus.HELD if held is not None else GroupStatus.PENDING
 
