@@ -5,24 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from django.db import connection
 from django.db.models import Count, F, Q, Sum
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 
-from scheduling.models import Cluster, NodeRow, PodGroupRow
+from scheduling.models import Cluster, NodeRow
 
 _DIGITS = re.compile(r"(\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class KeyCount:
-    """A node label as a topology key. ``nodes``: how many carry it; ``used_by``: open PodGroups that name it."""
-
-    key: str
-    domains: int
-    nodes: int
-    used_by: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +44,6 @@ def natural(text: str) -> tuple[tuple[int, int, str], ...]:
 
 def _live(cluster: Cluster) -> Q:
     return Q(cluster=cluster, removed=False)
-
-
-def keys(cluster: Cluster) -> list[KeyCount]:
-    """Labels that could be a topology key: those that PodGroups name, then those that several nodes share a value of.
-
-    A label with one value for each node (the host name) is left out unless a PodGroup names it.
-    """
-    used = dict(
-        PodGroupRow.objects.filter(cluster=cluster, closed=False)
-        .exclude(topology_key="")
-        .order_by()
-        .values_list("topology_key")
-        .annotate(number=Count("pk"))
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"select label.key, count(distinct label.value), count(*) from {NodeRow._meta.db_table} node,"
-            " jsonb_each_text(node.labels) label where node.cluster_id = %s and not node.removed group by 1",
-            [cluster.pk],
-        )
-        counted = {key: (domains, nodes) for key, domains, nodes in cursor.fetchall()}
-    found = [
-        KeyCount(key, domains, nodes, used.get(key, 0))
-        for key, (domains, nodes) in counted.items()
-        if key in used or domains < nodes
-    ]
-    found += [KeyCount(key, 0, 0, number) for key, number in used.items() if key not in counted]
-    return sorted(found, key=lambda row: (-row.used_by, "topology" not in row.key, row.key))
 
 
 def table(cluster: Cluster, key: str) -> list[DomainRow]:
@@ -128,3 +89,17 @@ def nodes_of(cluster: Cluster, key: str, value: str) -> list[NodeRow]:
     """The nodes of one domain in natural order of their names."""
     rows = NodeRow.objects.filter(_live(cluster), labels__contains={key: value})
     return sorted(rows, key=lambda row: natural(row.name))
+
+
+def summed(domain: str, nodes: list[NodeRow]) -> DomainRow:
+    """The row of one domain whose nodes are at hand."""
+    usable = [node for node in nodes if node.ready and not node.unschedulable]
+    return DomainRow(
+        domain=domain,
+        nodes=len(nodes),
+        usable_nodes=len(usable),
+        gpus=sum(node.gpus for node in nodes),
+        gpus_used=sum(node.gpus_used for node in nodes),
+        gpus_usable=sum(max(0, node.gpus - node.gpus_used) for node in usable),
+        whole_nodes=sum(node.gpus > 0 and node.gpus_used == 0 for node in usable),
+    )

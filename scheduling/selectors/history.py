@@ -15,7 +15,8 @@ from scheduling.selectors.paging import Page, cut
 class Filters:
     """What an event must be to be listed; "" and None ask nothing. ``text``: part of the body, letter for letter.
 
-    ``since`` and ``until``: bounds of the time of recording, the lower one included.
+    ``since`` and ``until``: bounds of the time of recording, the lower one included. ``first`` and ``last``: seqs,
+    both included.
     """
 
     type: str = ""
@@ -26,6 +27,8 @@ class Filters:
     text: str = ""
     since: datetime | None = None
     until: datetime | None = None
+    first: int | None = None
+    last: int | None = None
 
 
 def _select(cluster: Cluster, filters: Filters) -> QuerySet[Event]:
@@ -40,6 +43,10 @@ def _select(cluster: Cluster, filters: Filters) -> QuerySet[Event]:
         rows = rows.filter(recorded_at__gte=filters.since)
     if filters.until is not None:
         rows = rows.filter(recorded_at__lt=filters.until)
+    if filters.first is not None:
+        rows = rows.filter(seq__gte=filters.first)
+    if filters.last is not None:
+        rows = rows.filter(seq__lte=filters.last)
     return rows
 
 

@@ -83,3 +83,13 @@ def namespaces(cluster: Cluster) -> list[str]:
         .values_list("namespace", flat=True)
         .distinct()
     )
+
+
+def count(cluster: Cluster, status: str) -> int:
+    """Open groups in a state."""
+    return PodGroupRow.objects.filter(cluster=cluster, closed=False, status=status).count()
+
+
+def constrained_count(cluster: Cluster) -> int:
+    """Open groups with a topology constraint."""
+    return PodGroupRow.objects.filter(cluster=cluster, closed=False).exclude(topology_key="").count()

@@ -275,27 +275,19 @@ def sentences(facts: Facts) -> Sentences:
     return _BY_VERDICT[Verdict(facts.verdict)](facts)
 
 
-def bound_sentences(
-    topology_key: str, enforced: bool, domain: str, members: int, bound: int, need: int
-) -> Sentences:
+def bound_sentences(facts: Facts) -> Sentences:
     """A group whose members are all on nodes: nothing is to be decided, so only where they are is said."""
     values = {
-        "bound": units.count(bound),
-        "members": units.count(members),
-        "need": units.count(need),
-        "kind": words.domain_kind(topology_key),
-        "domain": domain,
+        "bound": units.count(facts.bound),
+        "members": units.count(facts.members),
+        "need": units.count(facts.need),
+        "kind": words.domain_kind(facts.scope_key),
+        "domain": facts.domain,
     }
-    if topology_key and domain:
-        headline = (
-            gettext("%(bound)s of %(members)s members run in %(kind)s %(domain)s; minCount is %(need)s.")
-            % values
+    if facts.scope_key and facts.domain:
+        headline = gettext(
+            "%(bound)s of %(members)s members run in %(kind)s %(domain)s; minCount is %(need)s."
         )
     else:
-        headline = gettext("%(bound)s of %(members)s members run; minCount is %(need)s.") % values
-    law = (
-        (gettext("The topology constraint is not enforced: TAS is off."),)
-        if topology_key and not enforced
-        else ()
-    )
-    return Sentences(headline, law)
+        headline = gettext("%(bound)s of %(members)s members run; minCount is %(need)s.")
+    return Sentences(headline % values, _law(facts))

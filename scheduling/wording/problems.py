@@ -27,3 +27,8 @@ def subject(problem: Any) -> str:
     """The object a problem is about, as ``kind namespace/name``."""
     name = f"{problem.namespace}/{problem.name}" if problem.namespace else problem.name
     return " ".join(part for part in (problem.kind, name) if part)
+
+
+def reason(problem: Any) -> str:
+    """The reason alone, for a message that stands at its field already."""
+    return f"{words.word(words.PROBLEMS, problem.reason)}." if problem.reason else ""

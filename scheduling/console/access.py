@@ -1,0 +1,51 @@
+"""What every view goes through: sign-in, one permission, the method, the cluster by its name, the reader's zone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods
+
+from scheduling.console import zones
+from scheduling.models import Cluster
+from scheduling.selectors import clusters
+
+VIEW = "scheduling.view_cluster"
+OPERATE = "scheduling.operate_cluster"
+SWITCH_GATE = "scheduling.switch_gate"
+
+View = Callable[..., HttpResponse]
+
+
+def page(permission: str, *methods: str) -> Callable[[View], View]:
+    """A view that needs ``permission`` and answers ``methods`` (GET and HEAD unless told otherwise).
+
+    A ``cluster`` in the address reaches the view as a Cluster; an unknown one is 404. The permission is checked first.
+    """
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def checked(request: HttpRequest, **parts: Any) -> HttpResponse:
+            user = request.user
+            if not user.is_active or not user.has_perm(permission):
+                raise PermissionDenied
+            if "cluster" in parts:
+                try:
+                    parts["cluster"] = clusters.get(parts["cluster"])
+                except Cluster.DoesNotExist:
+                    raise Http404(gettext("There is no cluster of this name.")) from None
+            with timezone.override(zones.zone(request)):
+                return view(request, **parts)
+
+        answer: View = require_http_methods(methods or ("GET", "HEAD"))(login_required(checked))
+        answer.permission = permission  # type: ignore[attr-defined]  # for the test that no view is without one
+        return answer
+
+    return decorate

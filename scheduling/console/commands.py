@@ -1,0 +1,35 @@
+"""Runs a service for a POST: says what came of it and leads back to a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from scheduling.services.problems import Refused
+from scheduling.wording import problems
+
+
+def actor(request: HttpRequest) -> str:
+    """How the log names who asked."""
+    return request.user.get_username()
+
+
+def command_id(request: HttpRequest) -> str:
+    """The form's own id: the same form sent twice is one command. "" lets the service make one."""
+    return request.POST.get("command_id", "")[:64]
+
+
+def carry_out(request: HttpRequest, command: Callable[[], Any], done: str, then: str) -> HttpResponse:
+    """Run ``command``; then show the page ``then`` with ``done``, or with every reason why it was refused."""
+    try:
+        command()
+    except Refused as refused:
+        for problem in refused.problems:
+            messages.error(request, f"{problems.subject(problem)} {problems.sentence(problem)}".strip())
+    else:
+        messages.success(request, done)
+    return redirect(then)

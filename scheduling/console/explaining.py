@@ -1,0 +1,79 @@
+"""What pages show of one group's situation: the live decision where it is open, else the last one in the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduling.engine.decision import Decision
+from scheduling.models import Cluster, PodGroupRow
+from scheduling.selectors import clusters, pod_groups
+from scheduling.services.explain import explain
+from scheduling.wording import decisions
+
+NEAR = 10
+"""Domains shown before "show all": the near misses."""
+
+
+def facts_of_row(row: PodGroupRow, enforced: bool) -> decisions.Facts:
+    """What the tables know of the last decision: enough for one sentence in a list."""
+    return decisions.Facts(
+        verdict=row.verdict,
+        reason=row.reason,
+        topology_key=row.topology_key,
+        enforced=enforced and bool(row.topology_key),
+        domain=row.domain,
+        need=row.need,
+        members=row.members,
+        bound=row.bound,
+        fits=row.fits,
+        short_of=tuple((str(resource), int(amount)) for resource, amount in row.short_of),
+        unmodelled=tuple(row.unmodelled),
+    )
+
+
+def sentences_of_row(row: PodGroupRow, enforced: bool) -> decisions.Sentences:
+    """The list's sentence: where it runs once nothing is left to decide, else what the last decision said."""
+    if row.status == PodGroupRow.Status.SCHEDULED and row.bound == row.members:
+        return decisions.bound_sentences(facts_of_row(row, enforced))
+    return decisions.sentences(facts_of_row(row, enforced))
+
+
+def funnel(decision: Decision) -> list[dict[str, Any]]:
+    """The steps from all domains to those that would do, each with how many the step lost."""
+    steps = (
+        ("domains", decision.funnel.domains),
+        ("eligible", decision.funnel.eligible),
+        ("one_fits", decision.funnel.one_fits),
+        ("quorum_fits", decision.funnel.quorum_fits),
+    )
+    lost = [0, *(before[1] - after[1] for before, after in zip(steps, steps[1:], strict=False))]
+    return [
+        {"step": step, "count": count, "lost": gone} for (step, count), gone in zip(steps, lost, strict=True)
+    ]
+
+
+def context(cluster: Cluster, row: PodGroupRow, *, every_domain: bool = False) -> dict[str, Any]:
+    """The template's variables for one group; ``decision`` is None for a generation that is closed."""
+    enforced = clusters.enforced(cluster)
+    newest = pod_groups.current(cluster, row.namespace, row.name)
+    if row.closed or newest.pk != row.pk:
+        return {"decision": None, "sentences": sentences_of_row(row, enforced)}
+    explanation = explain(cluster=cluster, namespace=row.namespace, name=row.name)
+    decision = explanation.decision
+    settled = row.status in (PodGroupRow.Status.FINISHED, PodGroupRow.Status.EMPTY)
+    all_bound = decision.members > 0 and decision.bound == decision.members
+    if (all_bound and row.status == PodGroupRow.Status.SCHEDULED) or settled:
+        said = sentences_of_row(row, enforced)
+    else:
+        said = decisions.sentences(decisions.facts_of_decision(decision))
+    rows = decision.domains if every_domain else decision.domains[:NEAR]
+    return {
+        "decision": decision,
+        "seq": explanation.seq,
+        "at": explanation.at,
+        "sentences": said,
+        "all_bound": all_bound,
+        "funnel": funnel(decision) if decision.funnel.domains else [],
+        "domain_rows": rows,
+        "domains_hidden": len(decision.domains) - len(rows),
+    }

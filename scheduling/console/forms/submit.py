@@ -1,0 +1,246 @@
+"""The submit form: a PodGroup and its members by kind, with as many kinds and resources as one needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from scheduling.services.problems import Problem
+from scheduling.services.workloads import MemberTemplate, WorkloadForm
+from scheduling.wording import problems as wording
+
+MOST_TEMPLATES = 20
+MOST_RESOURCES = 20
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+RESOURCES = (("cpu", "cpu"), ("memory", "memory"), ("gpu", "nvidia.com/gpu"))
+"""Fields with a resource of their own; any other goes into the free rows."""
+
+_PATH = re.compile(r"^templates\[(\d+)\]\.?([a-z_]*)\.?(.*)$")
+
+
+class GroupForm(forms.Form):
+    """The PodGroup itself."""
+
+    namespace = forms.CharField(label=_("Namespace"), max_length=63, initial="default")
+    name = forms.CharField(label=_("Name"), max_length=253)
+    policy = forms.ChoiceField(
+        label=_("Policy"),
+        choices=[("gang", _("gang: minCount members at once")), ("basic", _("basic: one by one"))],
+    )
+    min_count = forms.IntegerField(label="minCount", min_value=1, initial=1, required=False)
+    topology_key = forms.CharField(
+        label=_("Topology key"),
+        required=False,
+        max_length=317,
+        widget=forms.TextInput({"list": "topology-keys", "autocomplete": "off"}),
+        help_text=_("The node label whose values are the domains; empty: no constraint."),
+    )
+    priority = forms.IntegerField(label=_("Priority"), initial=0, required=False)
+
+
+class TemplateForm(forms.Form):
+    """One kind of member. Quantities are kept as typed; the service says what is wrong with them."""
+
+    role = forms.CharField(
+        label=_("Role"), required=False, max_length=63, help_text=_("Part of the pods' names.")
+    )
+    count = forms.IntegerField(label=_("Members"), min_value=1, initial=1)
+    cpu = forms.CharField(label="cpu", required=False, max_length=40)
+    memory = forms.CharField(label="memory", required=False, max_length=40)
+    gpu = forms.CharField(label="nvidia.com/gpu", required=False, max_length=40)
+    node_selector = forms.CharField(
+        label="nodeSelector",
+        required=False,
+        widget=forms.Textarea({"rows": 2, "class": "mono", "spellcheck": "false"}),
+        help_text=_("One key=value a line."),
+    )
+    tolerations = forms.CharField(
+        label="tolerations",
+        required=False,
+        widget=forms.Textarea({"rows": 2, "class": "mono", "spellcheck": "false"}),
+        help_text=_("One a line: key=value:effect, key:effect for any value, key for any effect, * for all."),
+    )
+
+    def clean_node_selector(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for line in _lines(self.cleaned_data["node_selector"]):
+            key, equals, value = line.partition("=")
+            if not equals:
+                raise forms.ValidationError(
+                    _("“%(line)s” is not of the form key=value."), params={"line": line}
+                )
+            found[key.strip()] = value.strip()
+        return found
+
+    def clean_tolerations(self) -> tuple[dict[str, str], ...]:
+        return tuple(_toleration(line) for line in _lines(self.cleaned_data["tolerations"]))
+
+
+class ResourceForm(forms.Form):
+    """A resource that has no field of its own."""
+
+    resource = forms.CharField(label=_("Resource"), required=False, max_length=253)
+    amount = forms.CharField(label=_("Amount"), required=False, max_length=40)
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        if given.get("amount") and not given.get("resource"):
+            self.add_error("resource", _("Name the resource."))
+        if given.get("resource") and not given.get("amount"):
+            self.add_error("amount", _("Say how much of it."))
+        return given
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _toleration(line: str) -> dict[str, str]:
+    """``key=value:effect``, ``key:effect``, ``key`` or ``*`` as in a pod's spec."""
+    rest, colon, effect = line.rpartition(":")
+    if not colon:
+        rest, effect = line, ""
+    elif effect not in EFFECTS:
+        raise forms.ValidationError(
+            _("“%(effect)s” is no effect of a taint: %(effects)s."),
+            params={"effect": effect, "effects": ", ".join(EFFECTS)},
+        )
+    toleration = {"effect": effect} if effect else {}
+    if rest == "*":
+        return {"operator": "Exists", **toleration}
+    key, equals, value = rest.partition("=")
+    if equals:
+        return {"key": key, "operator": "Equal", "value": value, **toleration}
+    return {"key": key, "operator": "Exists", **toleration}
+
+
+class TemplateRow:
+    """A kind of member with its free resource rows, as the page shows them."""
+
+    def __init__(self, data: Mapping[str, Any] | None, index: int, resources: int) -> None:
+        self.index = index
+        self.form = TemplateForm(data, prefix=f"t{index}")
+        self.resources = [ResourceForm(data, prefix=f"t{index}-r{number}") for number in range(resources)]
+
+    def is_valid(self) -> bool:
+        return all([self.form.is_valid(), *(row.is_valid() for row in self.resources)])
+
+    def template(self) -> MemberTemplate:
+        given = self.form.cleaned_data
+        requests = {resource: given[field] for field, resource in RESOURCES if given[field]}
+        for row in self.resources:
+            if row.cleaned_data["resource"]:
+                requests[row.cleaned_data["resource"]] = row.cleaned_data["amount"]
+        return MemberTemplate(
+            role=given["role"],
+            count=given["count"],
+            requests=requests,
+            node_selector=given["node_selector"],
+            tolerations=given["tolerations"],
+        )
+
+    def blame(self, field: str, rest: str, message: str) -> bool:
+        """Put a message at the field it is about; False when there is no such field."""
+        if field in self.form.fields:
+            self.form.add_error(field, message)
+            return True
+        if field != "requests":
+            return False
+        for name, resource in RESOURCES:
+            if rest == resource:
+                self.form.add_error(name, message)
+                return True
+        for row in self.resources:
+            if rest and row.cleaned_data.get("resource") == rest:
+                row.add_error("amount", message)
+                return True
+        return False
+
+
+class SubmitForm:
+    """The whole form. ``data`` carries how many rows there are: ``templates`` and, for each, ``t<i>-resources``."""
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        self.group = GroupForm(data)
+        rows = _number(data, "templates", 1, MOST_TEMPLATES) if data is not None else 1
+        self.templates = [
+            TemplateRow(data, index, _number(data, f"t{index}-resources", 0, MOST_RESOURCES))
+            for index in range(rows)
+        ]
+        self.problems: list[Problem] = []
+
+    def is_valid(self) -> bool:
+        return all([self.group.is_valid(), *(row.is_valid() for row in self.templates)])
+
+    def workload(self) -> WorkloadForm:
+        """What the service is asked; the form must be valid."""
+        given = self.group.cleaned_data
+        return WorkloadForm(
+            namespace=given["namespace"],
+            name=given["name"],
+            policy=given["policy"],
+            min_count=given["min_count"] if given["min_count"] is not None else 1,
+            topology_key=given["topology_key"],
+            priority=given["priority"] or 0,
+            templates=tuple(row.template() for row in self.templates),
+        )
+
+    def blame(self, found: Iterable[Problem]) -> None:
+        """Put each problem at the field that its path names; what has no field stays in ``problems``."""
+        for problem in found:
+            message = f"{wording.reason(problem)} {problem.message}".strip()
+            inner = _PATH.match(problem.path)
+            if problem.path in self.group.fields:
+                self.group.add_error(problem.path, message)
+            elif inner is None or int(inner[1]) >= len(self.templates):
+                self.problems.append(problem)
+            elif not self.templates[int(inner[1])].blame(inner[2], inner[3], message):
+                self.problems.append(problem)
+
+
+def _number(data: Mapping[str, Any] | None, name: str, least: int, most: int) -> int:
+    text = str(data.get(name, "")) if data is not None else ""
+    return min(max(int(text), least), most) if text.isdigit() else least
+
+
+def reshaped(data: QueryDict, action: str) -> QueryDict:
+    """The posted form with a row more or less: ``add``, ``remove:<i>``, ``add-resource:<i>``, ``remove-resource:<i>:<r>``.
+
+    Fields of rows behind a removed one move up, so that nothing that was typed is lost.
+    """
+    changed = data.copy()
+    name, _colon, place = action.partition(":")
+    rows = _number(data, "templates", 1, MOST_TEMPLATES)
+    if name == "add":
+        changed["templates"] = str(min(rows + 1, MOST_TEMPLATES))
+        changed[f"t{rows}-count"] = "1"
+    elif name == "remove" and place.isdigit() and rows > 1:
+        _shift(changed, "t", int(place), rows)
+        changed["templates"] = str(rows - 1)
+    elif name == "add-resource" and place.isdigit():
+        counter = f"t{place}-resources"
+        changed[counter] = str(min(_number(data, counter, 0, MOST_RESOURCES) + 1, MOST_RESOURCES))
+    elif name == "remove-resource" and re.fullmatch(r"\d+:\d+", place):
+        template, row = place.split(":")
+        counter = f"t{template}-resources"
+        left = _number(data, counter, 0, MOST_RESOURCES)
+        if left:
+            _shift(changed, f"t{template}-r", int(row), left)
+            changed[counter] = str(left - 1)
+    return changed
+
+
+def _shift(data: QueryDict, prefix: str, gone: int, rows: int) -> None:
+    """Drop the fields of row ``gone`` and move those of later rows one up."""
+    for index in range(gone, rows):
+        for key in [key for key in data if key.startswith(f"{prefix}{index}-")]:
+            del data[key]
+        if index + 1 < rows:
+            behind = f"{prefix}{index + 1}-"
+            for key in [key for key in data if key.startswith(behind)]:
+                data.setlist(f"{prefix}{index}-{key.removeprefix(behind)}", data.getlist(key))

@@ -1,0 +1,49 @@
+"""The sentences of the map in the reader's language; the script has them in English (frontend/src/map/messages.ts)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+MESSAGES: dict[str, Any] = {
+    "domain": _("{domain}: {nodes} nodes · {free}/{gpus} GPUs free"),
+    "unlabelled": _("no {key} label"),
+    "node": _("{node} · {domain} · {free}/{gpus} GPUs free"),
+    "cordoned": _("cordoned"),
+    "notReady": _("not ready"),
+    "tainted": _("tainted"),
+    "nodeIs": _("{node} {state}"),
+    "more": _("{count} more"),
+    "fits": _("{fits} of {need} members fit"),
+    "rank": _("rank {rank}"),
+    "holders": _("held by {groups}"),
+    "noGroup": _("pods of no PodGroup"),
+    "matches": _("{count} nodes match"),
+    "changed": _("{count} nodes changed"),
+    "loading": _("Loading the map…"),
+    "empty": _("No nodes yet."),
+    "emptyHint": _("Import a cluster to see its racks."),
+    "failed": _("The map could not be loaded."),
+    "signedOut": _("You are signed out, or may not see this cluster."),
+    "retry": _("Retry"),
+    "zoomIn": _("Zoom in"),
+    "zoomOut": _("Zoom out"),
+    "fit": _("Show all"),
+    "openNode": _("Open node"),
+    "openDomain": _("Open domain"),
+    "openGroup": _("Open PodGroup"),
+    "pick": _("Highlight"),
+    "unpick": _("Clear highlight"),
+    "column_group": _("PodGroup"),
+    "column_gpus": _("GPUs"),
+    "column_node": _("Node"),
+    "column_free": _("Free"),
+    "others": _("others"),
+    "close": _("Close"),
+}
+
+
+def messages() -> dict[str, str]:
+    """Ready for a JSON block in the page."""
+    return {key: str(text) for key, text in MESSAGES.items()}

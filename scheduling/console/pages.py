@@ -1,0 +1,59 @@
+"""Renders a page inside the frame that all pages share: clusters to switch to, counts, mode and gates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from scheduling.console import access, zones
+from scheduling.models import Cluster
+from scheduling.selectors import clusters
+
+LAST_CLUSTER = "last_cluster"
+
+
+def show(
+    request: HttpRequest,
+    template: str,
+    context: dict[str, Any],
+    *,
+    cluster: Cluster | None = None,
+    here: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    """The template ``scheduling/<template>`` with the frame's context; ``here`` marks the page in the navigation."""
+    user = request.user
+    frame: dict[str, Any] = {
+        "cluster": cluster,
+        "cluster_names": clusters.names(),
+        "here": here,
+        "zone_choice": zones.choice(request),
+        "may_operate": user.has_perm(access.OPERATE),
+        "may_switch": user.has_perm(access.SWITCH_GATE),
+    }
+    if cluster is not None:
+        request.session[LAST_CLUSTER] = cluster.name
+        off = clusters.off_gates(cluster)
+        frame |= {
+            "off_gates": off,
+            "enforced": not off,
+            "simulated": cluster.mode == Cluster.Mode.SIMULATED,
+            "pending_count": clusters.pending_count(cluster),
+            "head_seq": clusters.head(cluster),
+        }
+    return render(request, f"scheduling/{template}", frame | context, status=status)
+
+
+def show_part(
+    request: HttpRequest, template: str, context: dict[str, Any], *, cluster: Cluster
+) -> HttpResponse:
+    """A part of a page, for htmx: without the frame."""
+    frame = {
+        "cluster": cluster,
+        "enforced": clusters.enforced(cluster),
+        "simulated": cluster.mode == Cluster.Mode.SIMULATED,
+        "may_operate": request.user.has_perm(access.OPERATE),
+    }
+    return render(request, f"scheduling/{template}", frame | context)

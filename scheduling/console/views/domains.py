@@ -1,0 +1,58 @@
+"""Topology domains: the list of one key, and one domain with its nodes and who is in it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext
+
+from scheduling.console.access import VIEW, page
+from scheduling.console.pages import show
+from scheduling.console.views.rack_map import table_context
+from scheduling.models import Cluster, NodeRow
+from scheduling.selectors import domains, rack_map
+
+EMPTY = "-"
+
+
+@page(VIEW)
+def domain_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
+    keys = rack_map.topology_keys(cluster)
+    key = request.GET.get("key") or (keys[0]["key"] if keys else "")
+    context = {"keys": keys, "key": key, **table_context(request, cluster, key)}
+    return show(request, "domains.html", context, cluster=cluster, here="domains")
+
+
+def occupants(nodes: list[NodeRow]) -> list[dict[str, Any]]:
+    """Who is on these nodes: pods, GPUs and number of nodes of each group, the most GPUs first."""
+    pods: dict[str, int] = defaultdict(int)
+    gpus: dict[str, int] = defaultdict(int)
+    where: dict[str, int] = defaultdict(int)
+    for node in nodes:
+        for group, number, devices in node.occupants:
+            pods[group] += number
+            gpus[group] += devices
+            where[group] += 1
+    rows = [
+        {"group": group, "pods": pods[group], "gpus": gpus[group], "nodes": where[group]} for group in pods
+    ]
+    return sorted(rows, key=lambda row: (-int(row["gpus"]), row["group"] == "", row["group"]))
+
+
+@page(VIEW)
+def domain_page(request: HttpRequest, cluster: Cluster, value: str) -> HttpResponse:
+    key = request.GET.get("key") or rack_map.default_key(cluster)
+    domain = "" if value == EMPTY else value
+    nodes = domains.nodes_of(cluster, key, domain)
+    if not nodes:
+        raise Http404(gettext("No node carries this label value."))
+    context = {
+        "key": key,
+        "value": domain,
+        "nodes": nodes,
+        "total": domains.summed(domain, nodes),
+        "occupants": occupants(nodes),
+    }
+    return show(request, "domain.html", context, cluster=cluster, here="domains")

@@ -1,0 +1,81 @@
+"""Nodes: the list, one node, cordon and uncordon."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from scheduling.console import events
+from scheduling.console.access import OPERATE, VIEW, page
+from scheduling.console.commands import actor, carry_out, command_id
+from scheduling.console.pages import show
+from scheduling.models import Cluster, NodeRow
+from scheduling.selectors import history, nodes, rack_map
+from scheduling.services import nodes as services
+
+
+@page(VIEW)
+def node_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
+    """``q`` (part of the name), ``state``, ``label`` (``key`` or ``key=value``), ``after``."""
+    keys = rack_map.topology_keys(cluster)
+    key = keys[0]["key"] if keys else ""
+    filters = {
+        "text": request.GET.get("q", "").strip(),
+        "state": request.GET.get("state", ""),
+        "label": request.GET.get("label", "").strip(),
+    }
+    found = nodes.page(cluster, **filters, after=request.GET.get("after", ""))
+    context = {
+        **filters,
+        "key": key,
+        "keys": keys,
+        "rows": [{"row": row, "domain": row.labels.get(key)} for row in found.items],
+        "next": found.next,
+    }
+    return show(request, "nodes.html", context, cluster=cluster, here="nodes")
+
+
+@page(VIEW)
+def node_page(request: HttpRequest, cluster: Cluster, node: str) -> HttpResponse:
+    try:
+        row = nodes.get(cluster, node)
+    except NodeRow.DoesNotExist:
+        raise Http404(gettext("There is no node of this name.")) from None
+    resources = [
+        {"name": name, "has": has, "used": row.used.get(name, 0), "free": has - row.used.get(name, 0)}
+        for name, has in sorted(row.allocatable.items())
+    ]
+    context = {
+        "row": row,
+        "labels": sorted(row.labels.items()),
+        "keys": {entry["key"] for entry in rack_map.topology_keys(cluster)},
+        "resources": resources,
+        "pods": nodes.pods_on(cluster, node),
+        "events": events.listed(history.of_object(cluster, "node", "", node)),
+    }
+    return show(request, "node.html", context, cluster=cluster, here="nodes")
+
+
+@page(OPERATE, "POST")
+def cordon(request: HttpRequest, cluster: Cluster, node: str) -> HttpResponse:
+    return carry_out(
+        request,
+        lambda: services.cordon(
+            cluster=cluster, node=node, actor=actor(request), command_id=command_id(request)
+        ),
+        gettext("Node %(node)s was cordoned.") % {"node": node},
+        reverse("node", args=[cluster.name, node]),
+    )
+
+
+@page(OPERATE, "POST")
+def uncordon(request: HttpRequest, cluster: Cluster, node: str) -> HttpResponse:
+    return carry_out(
+        request,
+        lambda: services.uncordon(
+            cluster=cluster, node=node, actor=actor(request), command_id=command_id(request)
+        ),
+        gettext("Node %(node)s was uncordoned.") % {"node": node},
+        reverse("node", args=[cluster.name, node]),
+    )

@@ -1,0 +1,116 @@
+"""Words for codes in templates, and the few tags that forms need."""
+
+from __future__ import annotations
+
+import uuid
+
+from django import template
+from django.forms import BoundField
+from django.utils.safestring import SafeString, mark_safe
+
+from scheduling.wording import problems, words
+
+register = template.Library()
+
+_TABLES = {
+    "verdict": words.VERDICTS,
+    "reason": words.REASONS,
+    "status": words.STATUSES,
+    "mode": words.MODES,
+    "policy": words.POLICIES,
+    "subject": words.SUBJECTS,
+    "event": words.EVENT_TYPES,
+    "close": words.CLOSE_REASONS,
+    "lifted": words.LIFTED_BY,
+    "problem": words.PROBLEMS,
+}
+
+_LOOKS = {
+    "scheduled": "ok",
+    "pending": "wait",
+    "held": "hold",
+    "error": "bad",
+    "finished": "off",
+    "empty": "off",
+    "degraded": "bad",
+    "placed": "ok",
+    "proved_infeasible": "bad",
+    "not_found": "wait",
+    "conflicted": "bad",
+}
+
+
+@register.filter
+def word(code: str, table: str) -> str:
+    """``{{ row.reason|word:"reason" }}``: the word for a code in the reader's language."""
+    return words.word(_TABLES[table], code)
+
+
+@register.filter
+def look(code: str) -> str:
+    """The class of a ``.tag`` for a state or a verdict."""
+    return _LOOKS.get(code, "info")
+
+
+@register.filter
+def verdict_look(code: str) -> str:
+    """The class of a ``.verdict`` box."""
+    return {"placed": "ok", "conflicted": "bad", "held": "info"}.get(code, "")
+
+
+@register.filter
+def cause(code: str) -> str:
+    return words.cause(code)
+
+
+@register.filter
+def kind(topology_key: str) -> str:
+    """What one domain of the key is called: rack, zone."""
+    return words.domain_kind(topology_key)
+
+
+@register.filter
+def unmodelled(names: object) -> str:
+    return words.unmodelled(names)
+
+
+@register.filter
+def problem(value: object) -> str:
+    return problems.sentence(value)
+
+
+@register.filter
+def problem_subject(value: object) -> str:
+    return problems.subject(value)
+
+
+@register.filter
+def domain_segment(value: str) -> str:
+    """A label value as a part of an address: ``-``, which is no label value, stands for the empty one."""
+    return value or "-"
+
+
+@register.simple_tag
+def command_id() -> SafeString:
+    """A hidden field that makes a form sent twice happen once."""
+    return mark_safe(f'<input type="hidden" name="command_id" value="{uuid.uuid4()}">')  # noqa: S308
+
+
+@register.inclusion_tag("scheduling/parts/field.html")
+def field(bound: BoundField) -> dict[str, object]:
+    """A form field with its label, hint and errors, tied together for screen readers."""
+    hint = f"{bound.auto_id}-hint" if bound.help_text else ""
+    errors = f"{bound.auto_id}-errors" if bound.errors else ""
+    attributes: dict[str, str | bool] = {}
+    if hint or errors:
+        attributes["aria-describedby"] = f"{errors} {hint}".strip()
+    if errors:
+        attributes["aria-invalid"] = "true"
+    return {
+        "bound": bound,
+        "widget": bound.as_widget(attrs=attributes),
+        "hint_id": hint,
+        "errors_id": errors,
+        "tick": getattr(bound.field.widget, "input_type", "") == "checkbox"
+        and not hasattr(bound.field, "choices"),
+    }

@@ -1,0 +1,57 @@
+"""Amounts in templates; the work is done in ``scheduling.wording.units``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from scheduling.wording import units
+
+register = template.Library()
+register.filter("count", units.count)
+register.filter("duration", units.duration)
+
+
+@register.filter
+def amount(value: int, resource: str) -> str:
+    """``{{ 4000|amount:"cpu" }}`` is ``4``."""
+    return units.amount(resource, value)
+
+
+@register.filter
+def quantities(pairs: Iterable[Iterable[object]] | Mapping[str, int] | None) -> str:
+    """(resource, amount) pairs, or a mapping of them, as one list."""
+    if not pairs:
+        return ""
+    return units.quantities(pairs.items() if isinstance(pairs, Mapping) else pairs)
+
+
+@register.filter
+def when(value: datetime | None) -> SafeString | str:
+    """A time in the reader's zone, always with the zone; the machine-readable one is in UTC."""
+    if value is None:
+        return "–"
+    local = timezone.localtime(value)
+    return format_html(
+        '<time datetime="{}">{}</time>',
+        value.astimezone(timezone.get_fixed_timezone(0)).isoformat(timespec="seconds"),
+        f"{local:%Y-%m-%d %H:%M:%S %Z}",
+    )
+
+
+@register.filter
+def waited(since: datetime | None) -> str:
+    """How long ago a time was."""
+    return units.duration((timezone.now() - since).total_seconds()) if since else "–"
+
+
+@register.filter
+def subtract(value: Any, other: Any) -> int:
+    """``value - other`` for whole numbers."""
+    return int(value) - int(other)

@@ -1,0 +1,146 @@
+"""Who may see and do what: one table over every address of the console, so that no page can be forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from scheduling.console.urls import urlpatterns
+from scheduling.models import Cluster, PodRow
+from tests.console.support import RACK
+
+VIEW, OPERATE, SWITCH = "view_cluster", "operate_cluster", "switch_gate"
+GROUP = ["demo", "team-a", "fits"]
+
+PAGES: dict[str, tuple[str, list[object], str, int]] = {
+    # name: (permission, arguments, query, status of a GET)
+    "home": (VIEW, [], "", 302),
+    "clusters": (VIEW, [], "", 200),
+    "import": (OPERATE, [], "", 200),
+    "cluster": (VIEW, ["demo"], "", 302),
+    "map": (VIEW, ["demo"], "", 200),
+    "map-group": (VIEW, ["demo"], "?pg=team-a/wide", 200),
+    "pending": (VIEW, ["demo"], "", 200),
+    "pending-count": (VIEW, ["demo"], "", 200),
+    "pod-groups": (VIEW, ["demo"], "", 200),
+    "pod-group": (VIEW, GROUP, "", 200),
+    "pod-group-generation": (VIEW, [*GROUP, 1], "", 200),
+    "pod-group-end": (OPERATE, GROUP, "", 405),
+    "member-delete": (OPERATE, [*GROUP, "uid"], "", 405),
+    "domains": (VIEW, ["demo"], f"?key={RACK}", 200),
+    "domain": (VIEW, ["demo", "r1"], f"?key={RACK}", 200),
+    "nodes": (VIEW, ["demo"], "", 200),
+    "node": (VIEW, ["demo", "n11"], "", 200),
+    "node-cordon": (OPERATE, ["demo", "n11"], "", 405),
+    "node-uncordon": (OPERATE, ["demo", "n11"], "", 405),
+    "history": (VIEW, ["demo"], "", 200),
+    "event": (VIEW, ["demo", 1], "", 200),
+    "submit": (OPERATE, ["demo"], "", 200),
+    "cluster-settings": (VIEW, ["demo"], "", 200),
+    "gate": (SWITCH, ["demo", "GangScheduling"], "", 200),
+    "mode": (SWITCH, ["demo"], "", 200),
+    "settings": (VIEW, [], "", 200),
+    "choose-zone": (VIEW, [], "", 405),
+    "token-create": (VIEW, [], "", 405),
+    "token-revoke": (VIEW, [1], "", 405),
+}
+VARIANTS = {
+    "map as a table": ("map", "?view=table"),
+    "map with a group": ("map", "?pg=team-a/wide"),
+    "all domains": ("pod-group", "?domains=all"),
+    "group as YAML": ("pod-group", "?tab=yaml"),
+    "submit YAML": ("submit", "?tab=yaml"),
+}
+EVERY = [
+    *((name, name, PAGES[name][2]) for name in PAGES),
+    *((label, name, query) for label, (name, query) in VARIANTS.items()),
+]
+
+
+def address(name: str, query: str = "") -> str:
+    return reverse(name, args=PAGES[name][1]) + query
+
+
+def test_every_address_of_the_console_is_in_the_table() -> None:
+    assert {pattern.name for pattern in urlpatterns} == set(PAGES)
+
+
+@pytest.mark.parametrize(("label", "name", "query"), EVERY)
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_a_user_with_the_permission_is_answered(
+    label: str, name: str, query: str, language: str, cluster: Cluster, signed_in: Callable[..., Client]
+) -> None:
+    client = signed_in(VIEW, PAGES[name][0])
+
+    response = client.get(address(name, query), headers={"accept-language": language})
+
+    assert response.status_code == PAGES[name][3]
+    if response.status_code == 200 and b"<html" in response.content:
+        assert f'<html lang="{language}"' in response.content.decode()
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_without_the_permission_the_answer_is_403_whatever_the_method(
+    name: str, method: str, cluster: Cluster, signed_in: Callable[..., Client]
+) -> None:
+    others = {VIEW, OPERATE, SWITCH} - {PAGES[name][0]}
+    client = signed_in(*others)
+
+    response = getattr(client, method)(address(name, PAGES[name][2]))
+
+    assert response.status_code in (403, 405)
+    if response.status_code == 405:
+        allowed = "post" if method == "get" else "get"
+        assert getattr(client, allowed)(address(name, PAGES[name][2])).status_code == 403
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_stranger_is_led_to_the_sign_in_page(name: str, cluster: Cluster, client: Client) -> None:
+    method = client.post if PAGES[name][3] == 405 else client.get
+
+    response = method(address(name))
+
+    assert response.status_code == 302
+    assert response["Location"].startswith("/login/?next=")
+
+
+@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page[1][:1] == ["demo"]])
+def test_an_unknown_cluster_is_404(name: str, cluster: Cluster, signed_in: Callable[..., Client]) -> None:
+    client = signed_in(VIEW, PAGES[name][0])
+    unknown = reverse(name, args=["nowhere", *PAGES[name][1][1:]])
+    method = client.post if PAGES[name][3] == 405 else client.get
+
+    response = method(unknown)
+
+    assert response.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/c/demo/podgroups/team-a/nothing",
+        "/c/demo/podgroups/team-a/fits/g/7",
+        "/c/demo/nodes/nothing",
+        f"/c/demo/domains/nothing?key={RACK}",
+        "/c/demo/history/100000",
+        "/c/demo/gates/NoSuchGate",
+    ],
+)
+def test_an_object_that_is_not_there_is_404(path: str, cluster: Cluster, admin: Client) -> None:
+    assert admin.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page[3] == 405])
+def test_a_form_from_another_site_changes_nothing(name: str, cluster: Cluster, admin: Client) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = admin.cookies
+    before = PodRow.objects.filter(cluster=cluster, removed=False).count()
+
+    response = strict.post(address(name))
+
+    assert response.status_code == 403
+    assert PodRow.objects.filter(cluster=cluster, removed=False).count() == before
