@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass, field
 
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import codec
@@ -13,51 +14,62 @@ from scheduling.models import Event as EventRow
 from scheduling.services.past import TYPES, Past
 
 CLUSTERS_KEPT = 8
-"""So many streams are kept in memory; the least recently used one is folded anew when it is asked for again.
-"""
+"""So many streams are kept in memory; the least recently used one is folded anew when it is asked for."""
+
+_TYPE_NAMES = [kind.__name__ for kind in TYPES]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """``hash``: of the event at ``past.seq``, as long as the log has it the past is true."""
+
+    past: Past = field(default_factory=Past)
+    hash: bytes = b""
+
 
 _states = StateCache(CLUSTERS_KEPT)
-_pasts: OrderedDict[int, Past] = OrderedDict()
+_pasts: OrderedDict[int, _Kept] = OrderedDict()
 _lock = threading.Lock()
 
 
 def state_of(cluster: Cluster) -> ClusterState:
-    """The state at the head. Shared: fork it before any change."""
+    """The state at the head, as a fork that is the caller's own."""
     return at_head(cluster.pk)
 
 
 def at_head(stream_id: int) -> ClusterState:
-    """As ``state_of``, for any stream."""
+    """As ``state_of``, for any stream. Raises UnknownStream."""
     return _states.get(stream_id)
 
 
 def past_of(stream_id: int, seq: int) -> Past:
-    """What the log tells up to ``seq`` at least. Shared: read only.
-
-    A state that it is newer than cannot be appended to any more, so nothing is decided on the two together.
-    """
+    """What the log tells up to ``seq``. Shared between threads: read only."""
     with _lock:
-        past = _pasts.setdefault(stream_id, Past())
+        kept = _pasts.setdefault(stream_id, _Kept())
         _pasts.move_to_end(stream_id)
         if len(_pasts) > CLUSTERS_KEPT:
             _pasts.popitem(last=False)
-        if past.seq < seq:
-            rows = EventRow.objects.filter(
-                stream_id=stream_id,
-                type__in=[kind.__name__ for kind in TYPES],
-                seq__gt=past.seq,
-                seq__lte=seq,
-            )
-            for type_name, version, body in (
-                rows.order_by("seq").values_list("type", "version", "body").iterator()
-            ):
-                past.apply(codec.decode(type_name, version, body))
-            past.seq = seq
-        return past
+        if kept.past.seq > seq or not _is_true(stream_id, kept):
+            kept = _pasts[stream_id] = _Kept()
+        if kept.past.seq < seq:
+            _catch_up(stream_id, kept, seq)
+        return kept.past
 
 
-def forget() -> None:
-    """Drop everything kept: for tests, whose database starts again under the same ids."""
-    _states.clear()
-    with _lock:
-        _pasts.clear()
+def _is_true(stream_id: int, kept: _Kept) -> bool:
+    """False where events were read in a transaction that was rolled back, or the database was restored."""
+    return kept.past.seq == 0 or _hash(stream_id, kept.past.seq) == kept.hash
+
+
+def _catch_up(stream_id: int, kept: _Kept, seq: int) -> None:
+    rows = EventRow.objects.filter(
+        stream_id=stream_id, type__in=_TYPE_NAMES, seq__gt=kept.past.seq, seq__lte=seq
+    ).order_by("seq")
+    for type_name, version, body in rows.values_list("type", "version", "body").iterator():
+        kept.past.apply(codec.decode(type_name, version, body))
+    kept.past.seq, kept.hash = seq, _hash(stream_id, seq)
+
+
+def _hash(stream_id: int, seq: int) -> bytes:
+    found = EventRow.objects.filter(stream_id=stream_id, seq=seq).values_list("hash", flat=True).first()
+    return bytes(found) if found is not None else b""

@@ -54,9 +54,8 @@ def submit_events(state: ClusterState, past: Past, form: WorkloadForm, now_ms: i
     if problems:
         raise Refused(problems)
     read = kube.read(json.dumps({"apiVersion": "v1", "kind": "List", "items": _manifests(form)}))
-    problems = [_in_form(form, refusal) for refusal in read.refused]
-    if problems:
-        raise Refused(problems)
+    if read.refused:
+        raise Refused(_in_form(form, read.refused))
     members: list[Pod] = []
     for index, (template, pod) in enumerate(zip(form.templates, read.pods, strict=True)):
         members += [replace(pod, name=_member_name(form, index, i)) for i in range(template.count)]
@@ -258,13 +257,22 @@ _POD_FIELDS = (
 )
 
 
-def _in_form(form: WorkloadForm, refusal: Refusal) -> Problem:
-    """A refusal of a manifest made of the form, with the form's field as its path."""
-    path = _renamed(refusal.path, _GROUP_FIELDS)
-    if refusal.kind == "Pod":
-        names = [_member_name(form, index, 0) for index in range(len(form.templates))]
-        path = f"templates[{names.index(refusal.name)}].{_renamed(refusal.path, _POD_FIELDS)}"
-    return Problem("PodGroup", form.namespace, form.name, path, refusal.reason, refusal.message)
+def _in_form(form: WorkloadForm, refusals: Sequence[Refusal]) -> list[Problem]:
+    """Refusals of the manifests made of the form, with the form's fields as their paths.
+
+    Members are named after the group, so a name that is wrong for it is not told again for each of them.
+    """
+    names = [_member_name(form, index, 0) for index in range(len(form.templates))]
+    named_wrong = any(bad.kind == "PodGroup" and bad.path.startswith("metadata") for bad in refusals)
+    problems = []
+    for bad in refusals:
+        path = _renamed(bad.path, _GROUP_FIELDS)
+        if bad.kind == "Pod":
+            if named_wrong and bad.path.startswith("metadata"):
+                continue
+            path = f"templates[{names.index(bad.name)}].{_renamed(bad.path, _POD_FIELDS)}"
+        problems.append(Problem("PodGroup", form.namespace, form.name, path, bad.reason, bad.message))
+    return problems
 
 
 def _renamed(path: str, fields: Iterable[tuple[str, str]]) -> str:
