@@ -1,8 +1,12 @@
-"""The ASGI application: HTTP by Django, WebSockets by Channels, for signed-in users of an allowed host only."""
+"""The ASGI application: HTTP by Django, WebSockets by Channels, for signed-in users of an allowed host
+only."""
 
 import os
+import warnings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tasweb.settings")
+# WhiteNoise answers with synchronous iterators; Django says so for each file, and they are small.
+warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 os.environ.setdefault("TAS_PROCESS", "web")  # settings: the connection pool is for this process
 
 from django.core.asgi import get_asgi_application  # noqa: E402
@@ -13,10 +17,7 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 
-try:
-    from scheduling.live.routing import websocket_urlpatterns
-except ModuleNotFoundError:
-    websocket_urlpatterns = []
+from scheduling.live.routing import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {

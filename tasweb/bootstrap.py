@@ -1,7 +1,7 @@
 """Makes ``.venv`` from the hashed lock where it is missing or old, and re-executes inside it.
 
-Runs before anything is installed, so it uses the standard library only, and no syntax that would keep a Python that
-is too old from reading as far as the sentence that says so (3.6 at least).
+Runs before anything is installed, so it uses the standard library only, and no syntax that would keep a
+Python that is too old from reading as far as the sentence that says so (3.6 at least).
 """
 
 import hashlib
@@ -33,11 +33,13 @@ def enter():
 
 
 def ensure(root):
-    """(the environment's Python, whether the environment was made now); BootstrapError when it cannot be made."""
+    """(the environment's Python, whether the environment was made now); BootstrapError when it cannot be
+    made."""
     if sys.version_info < OLDEST:
         raise BootstrapError(
             f"This needs Python {OLDEST[0]}.{OLDEST[1]} or newer and was started with "
-            f"{sys.version_info[0]}.{sys.version_info[1]}: run it with a newer one, for example `python3.12 manage.py`."
+            f"{sys.version_info[0]}.{sys.version_info[1]}: "
+            "run it with a newer one, for example `python3.12 manage.py`."
         )
     python = root / ".venv" / "bin" / "python"
     wanted = hashlib.sha256((root / "requirements.lock").read_bytes()).hexdigest()
@@ -53,7 +55,11 @@ def ensure(root):
         fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be making it: wait, then look again
         if _is_whole(python, wanted):
             return python, False
-        print("Installing the locked packages into .venv (once, about a minute) ...", file=sys.stderr, flush=True)
+        print(
+            "Installing the locked packages into .venv (once, about a minute) ...",
+            file=sys.stderr,
+            flush=True,
+        )
         _make(root, python)
         # Written last: an environment without this mark was interrupted and is made anew.
         (root / ".venv" / "lock.sha256").write_text(wanted)
@@ -76,7 +82,8 @@ def _make(root, python):
     if not _imports(base, "ensurepip"):
         sudo = "" if os.geteuid() == 0 else "sudo "
         raise BootstrapError(
-            f"This Python cannot make virtual environments: `{sudo}apt install python3-venv`, then run this again."
+            f"This Python cannot make virtual environments: "
+            f"`{sudo}apt install python3-venv`, then run this again."
         )
     _run(base, "-m", "venv", str(root / ".venv"))
     _run(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *lock)
@@ -86,7 +93,10 @@ def _has_uv():
     if shutil.which("uv") is None:
         return False
     # A version manager's shim may be on PATH without a uv behind it.
-    return subprocess.run(["uv", "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    return (
+        subprocess.run(["uv", "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+        == 0
+    )
 
 
 def _imports(python, module):
@@ -94,7 +104,7 @@ def _imports(python, module):
 
 
 def _run(*command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         last = [line for line in done.stdout.splitlines() if line.strip()][-5:]
         raise BootstrapError(

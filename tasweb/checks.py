@@ -11,13 +11,16 @@ from django.db import OperationalError, connection
 def hosts_are_named(**_kwargs: Any) -> list[CheckMessage]:
     """With '*' the live socket would accept pages of any site, and even none."""
     if any(host == "*" for host in settings.ALLOWED_HOSTS):
-        return [Error("ALLOWED_HOSTS contains '*'.", hint="Name the hosts that people type.", id="tasweb.E001")]
+        return [
+            Error("ALLOWED_HOSTS contains '*'.", hint="Name the hosts that people type.", id="tasweb.E001")
+        ]
     return []
 
 
 @register(Tags.database, deploy=True)
 def runtime_role_owns_nothing(databases: Any = None, **_kwargs: Any) -> list[CheckMessage]:
-    """The append-only log is only as strong as the role that writes to it: no superuser, no owner of its tables."""
+    """The append-only log is only as strong as the role that writes to it: no superuser, no owner of its
+    tables."""
     if not databases:
         return []
     try:
@@ -25,7 +28,8 @@ def runtime_role_owns_nothing(databases: Any = None, **_kwargs: Any) -> list[Che
             cursor.execute("select rolsuper from pg_roles where rolname = current_user")
             superuser = cursor.fetchone() == (True,)
             cursor.execute(
-                "select count(*) from pg_class where relowner = current_user::regrole and relkind in ('r', 'p')"
+                "select count(*) from pg_class"
+                " where relowner = current_user::regrole and relkind in ('r', 'p')"
             )
             (owned,) = cursor.fetchone()
     except OperationalError as error:

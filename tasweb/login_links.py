@@ -1,7 +1,7 @@
 """Sign-in links that work once and for ten minutes, for the first visit after `manage.py up`.
 
-Nothing is stored: like a password-reset token, the signature covers the user's last sign-in, so the sign-in it
-gives is also what ends it.
+Nothing is stored: like a password-reset token, the signature covers the user's last sign-in, so the sign-in
+it gives is also what ends it.
 """
 
 from datetime import datetime
@@ -17,9 +17,9 @@ LIFETIME_SECONDS = 600
 class _OnceToken(PasswordResetTokenGenerator):
     key_salt = "tasweb.login_links"
 
-    def _make_hash_value(self, user: User, timestamp: int) -> str:  # type: ignore[override]
-        # Django rounds last_login to seconds for databases without microseconds; ours has them, and a link that
-        # is made and used within the second of the last sign-in must die too.
+    def _make_hash_value(self, user: User, timestamp: int) -> str:
+        # Django rounds last_login to seconds for databases without microseconds; ours has them, and a link
+        # that is made and used within the second of the last sign-in must die too.
         last: datetime | None = user.last_login
         return f"{user.pk}{user.password}{last.isoformat() if last else ''}{timestamp}{user.is_active}"
 
@@ -41,7 +41,8 @@ def create(user: User) -> str:
 def redeem(token: str) -> User | None:
     """The user whom the token signs in, or None when it is forged, too old or used.
 
-    Call inside a transaction that also signs the user in: the row stays locked, so of two simultaneous visits one wins.
+    Call inside a transaction that also signs the user in: the row stays locked, so of two simultaneous
+    visits one wins.
     """
     head, _, tail = token.partition(".")
     try:

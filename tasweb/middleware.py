@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 
+from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import sync_and_async_middleware
-from asgiref.sync import iscoroutinefunction
 
 
 def policy(request: HttpRequest) -> str:
-    """Everything from this origin only; the live socket is named because older browsers do not count it as 'self'."""
+    """Everything from this origin only; the live socket is named because older browsers do not count it as
+    'self'."""
     host = request.get_host()
     return "; ".join(
         (

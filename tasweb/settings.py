@@ -1,4 +1,5 @@
-"""Settings: everything that differs between machines comes from environment variables (docs/operations.md)."""
+"""Settings: everything that differs between machines comes from environment variables
+(docs/operations.md)."""
 
 import os
 import sys
@@ -30,6 +31,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.humanize",
     "channels",
+    "ninja",  # its API browser from our own static files
     "scheduling",
     "tasweb",
 ]
@@ -167,7 +169,8 @@ if HTTPS:
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "frontend" / "dist"]
 SILENCED_SYSTEM_CHECKS = ["staticfiles.W004"]  # before the first front-end build the folder is not there
-# With a folder for `collectstatic` (the container image) files get names by content and may be cached for ever.
+# With a folder for `collectstatic` (the container image) files get names by content and may be cached for
+# ever.
 STATIC_ROOT = env("TAS_STATIC_ROOT", default=None)
 WHITENOISE_USE_FINDERS = STATIC_ROOT is None
 if STATIC_ROOT is not None:
@@ -178,7 +181,7 @@ if STATIC_ROOT is not None:
 
 # --- Logging: one JSON object a line on standard error ---
 
-_shared_processors = [
+_shared_processors: list[structlog.typing.Processor] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
@@ -190,7 +193,6 @@ structlog.configure(
     logger_factory=structlog.stdlib.LoggerFactory(),
     cache_logger_on_first_use=True,
 )
-_to_root = {"handlers": [], "propagate": True}
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -206,9 +208,15 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": env("TAS_LOG_LEVEL", default="INFO")},
-    # These configure handlers of their own; here everything goes through the one above.
     "loggers": {
-        name: _to_root for name in ("django", "django.server", "uvicorn", "uvicorn.error", "uvicorn.access")
+        # These configure handlers of their own; here everything goes through the one above.
+        **{name: {"handlers": [], "propagate": True} for name in ("django", "django.server", "uvicorn")},
+        # No line for each request or each tick: addresses may hold a sign-in token, and ticks say nothing.
+        "uvicorn.access": {"handlers": [], "propagate": False},
+        **{
+            name: {"level": "WARNING"}
+            for name in ("celery.app.trace", "celery.beat", "celery.worker.strategy")
+        },
     },
 }
 

@@ -1,4 +1,5 @@
-"""Settings of the test run: the console's own, on the throw-away servers that `tasweb.stack.throwaway` names."""
+"""Settings of the test run: the console's own, on the throw-away servers that `tasweb.stack.throwaway`
+names."""
 
 from tasweb.stack import throwaway
 
@@ -12,4 +13,4 @@ _options = DATABASES["default"]["OPTIONS"]
 _options["options"] = f"{_options['options']} -c tas.test_database=on"
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-LOGGING["root"]["level"] = "WARNING"
+LOGGING = {**LOGGING, "root": {"handlers": ["stderr"], "level": "WARNING"}}

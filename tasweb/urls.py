@@ -5,6 +5,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 from django.views.i18n import JavaScriptCatalog
 
+from scheduling.api.urls import api
 from tasweb import views
 
 urlpatterns = [
@@ -16,17 +17,6 @@ urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),
     path("jsi18n/", JavaScriptCatalog.as_view(packages=["scheduling"]), name="javascript-catalog"),
     path("admin/", admin.site.urls),
+    path("api/v1/", api.urls),
+    path("", include("scheduling.console.urls")),
 ]
-
-try:
-    from scheduling.api.urls import api
-
-    urlpatterns.append(path("api/v1/", api.urls))
-except ModuleNotFoundError:
-    pass
-try:
-    import scheduling.console.urls  # noqa: F401
-
-    urlpatterns.append(path("", include("scheduling.console.urls")))
-except ModuleNotFoundError:
-    pass

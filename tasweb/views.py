@@ -4,11 +4,13 @@ import ipaddress
 
 import redis
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.models import User
 from django.db import Error, connection, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -77,5 +79,8 @@ def login_once(request: HttpRequest, token: str) -> HttpResponse:
         if user is not None:
             login(request, user, backend="django.contrib.auth.backends.ModelBackend")
     if user is None:
-        return render(request, "registration/login_link_void.html", status=403)
+        messages.error(
+            request, _("This sign-in link was used before or is too old. Sign in, or ask for a new one.")
+        )
+        return redirect(settings.LOGIN_URL)
     return redirect(settings.LOGIN_REDIRECT_URL)

@@ -1,4 +1,5 @@
-"""Private PostgreSQL and Valkey, and the processes of the console under one supervisor. Knows nothing of Django."""
+"""Private PostgreSQL and Valkey, and the processes of the console under one supervisor. Knows nothing of
+Django."""
 
 
 class StackError(Exception):

@@ -21,7 +21,8 @@ def find() -> Path:
     found = named or next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
         raise StackError(
-            "Browser tests need Chromium: `sudo apt install chromium fonts-noto-cjk`, or name a binary in TAS_CHROMIUM."
+            "Browser tests need Chromium: `sudo apt install chromium fonts-noto-cjk`, "
+            "or name a binary in TAS_CHROMIUM."
         )
     if not os.access(found, os.X_OK):
         raise StackError(f"TAS_CHROMIUM names {found}, which is no program.")
@@ -29,7 +30,8 @@ def find() -> Path:
 
 
 def install() -> None:
-    """Install Chromium and fonts for Japanese where it is missing and apt may; else leave it to `find` to say so."""
+    """Install Chromium and fonts for Japanese where it is missing and apt may; else leave it to `find` to
+    say so."""
     if os.environ.get("TAS_CHROMIUM") or any(map(shutil.which, NAMES)):
         return
     if os.geteuid() != 0 or shutil.which("apt-get") is None:

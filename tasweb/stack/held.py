@@ -1,6 +1,8 @@
-"""`python -m tasweb.stack.held`: runs servers or the application until standard input closes; obeys kill and start.
+"""`python -m tasweb.stack.held`: runs servers or the application until standard input closes; obeys kill and
+start.
 
-Prints one JSON object of pids when ready and after every command; anything else it prints is an error sentence.
+Prints one JSON object of pids when ready and after every command; anything else it prints is an error
+sentence.
 """
 
 import asyncio

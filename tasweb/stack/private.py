@@ -38,9 +38,11 @@ class Private:
         stop = asyncio.Event()
         main = asyncio.ensure_future(self._serve())
         stopped = asyncio.ensure_future(stop.wait())
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup`
-                asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        stopping = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under `nohup`
+            stopping.append(signal.SIGHUP)
+        for number in stopping:
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
         try:
             await asyncio.wait([main, stopped], return_when=asyncio.FIRST_COMPLETED)
             if main.done():
@@ -63,11 +65,12 @@ class Private:
         with self.step("database migrated"):
             await self.supervisor.run("migrate", [*manage, "migrate", "--verbosity", "0"], env=env)
         with self.step("first user and demo cluster"):
-            token = (await self.supervisor.run("first_start", [*manage, "first_start"], env=env)).split()[-1]
+            printed = await self.supervisor.run("first_start", [*manage, "first_start"], env=env)
+            token = printed.split()[-1]
         with self.step("web, worker and beat"):
             await self.supervisor.start(*application.services(env, self.state.run, self.port))
-        self.say(f"\nOpen http://127.0.0.1:{self.port}/login/once/{token}/  (signs you in once, within ten minutes)")
-        self.say("Stop with Ctrl-C.")
+        self.say(f"\nOpen http://127.0.0.1:{self.port}/login/once/{token}/")
+        self.say("It signs you in, once, within ten minutes. Ctrl-C stops everything; the data stays.")
         raise await self.supervisor.until_one_dies()
 
     async def _servers(self) -> dict[str, str]:
@@ -76,7 +79,6 @@ class Private:
         env.setdefault("SECRET_KEY", self.state.secret_key())
         services: list[Service] = []
         own: dict[str, str] = {"SECRET_KEY": env["SECRET_KEY"]}
-        names: list[str] = []
         self.state.withdraw()
         self.sockets.mkdir(mode=0o700)
         with self.step("servers"):
@@ -86,11 +88,9 @@ class Private:
                 await postgres.initialise(self.supervisor, binaries, self.state.postgres)
                 services.append(postgres.service(binaries, self.state.postgres, self.sockets))
                 own |= postgres.urls(self.sockets)
-                names.append(f"PostgreSQL {binaries.version}")
             if "REDIS_URL" not in env:
                 services.append(valkey.service(valkey.find(), self.state.valkey, self.sockets))
                 own |= valkey.urls(self.sockets)
-                names.append("Valkey")
             self.state.publish(own, self.sockets)
             if services:
                 await self.supervisor.start(*services)
@@ -104,7 +104,8 @@ class Private:
         while (pid := postgres.living_postmaster(self.state.postgres)) is not None:
             if time.monotonic() > deadline:
                 raise StackError(
-                    f"A PostgreSQL of an earlier run (process {pid}) still uses {self.state.postgres}: stop it first."
+                    f"A PostgreSQL of an earlier run (process {pid}) still uses {self.state.postgres}: "
+                    "stop it first."
                 )
             await asyncio.sleep(0.1)
 
@@ -116,7 +117,9 @@ def claim_port(port: int) -> None:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            raise StackError(f"Port {port} cannot be used ({error.strerror}): give another --port.") from error
+            raise StackError(
+                f"Port {port} cannot be used ({error.strerror}): give another --port."
+            ) from error
 
 
 def up(state_directory: Path, port: int, say: Callable[[str], None]) -> None:

@@ -1,9 +1,11 @@
-"""What a child process does to itself between fork and exec: lose root where PostgreSQL insists, die with its parent.
+"""What a child process does to itself between fork and exec: lose root where PostgreSQL insists, die with
+its parent.
 
 PostgreSQL refuses to run as root. Three identities, tried in this order:
 
 - ``same``: we are not root; nothing to do.
-- ``namespace``: a user namespace in which root is uid 65534. Files stay root's and closed directories stay closed.
+- ``namespace``: a user namespace in which root is uid 65534. Files stay root's and closed directories stay
+  closed.
 - ``nobody``: where namespaces are denied (containers), uid 65534 with the one capability to reach files below
   closed directories. The data directory then belongs to 65534.
 """
@@ -13,7 +15,7 @@ import os
 import signal
 import subprocess
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -67,7 +69,7 @@ def unprivileged() -> Identity | None:
         try:
             subprocess.run(
                 [sys.executable, "-c", ""],
-                preexec_fn=lambda identity=identity: assume(identity),  # noqa: B023
+                preexec_fn=partial(assume, identity),
                 check=True,
                 capture_output=True,
             )

@@ -1,4 +1,5 @@
-"""The state directory of a private stack: the one lock on it, the generated key, the data, and where its servers answer."""
+"""The state directory of a private stack: the one lock on it, the generated key, the data, and where its
+servers answer."""
 
 import fcntl
 import json
@@ -16,7 +17,8 @@ DEFAULT = Path(__file__).resolve().parents[2] / ".state"
 
 @contextmanager
 def exclusive(path: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold the lock file; yields False when another process holds it and `wait` is False. A crash frees it."""
+    """Hold the lock file; yields False when another process holds it and `wait` is False. A crash frees
+    it."""
     with path.open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -52,7 +54,9 @@ class StateDirectory:
         try:
             with exclusive(self._lock, wait=False) as mine:
                 if not mine:
-                    raise StackError(f"Another `up` already runs on {self.path}: stop it, or give another --state-dir.")
+                    raise StackError(
+                        f"Another `up` already runs on {self.path}: stop it, or give another --state-dir."
+                    )
                 yield
         except PermissionError as error:
             raise StackError(f"{self.path} belongs to another user: give another --state-dir.") from error
@@ -74,7 +78,8 @@ class StateDirectory:
         self._environment.write_text(json.dumps({"environment": environment, "sockets": str(sockets)}))
 
     def withdraw(self) -> None:
-        """Forget what `publish` told and remove the directory of sockets, also those of an `up` that was killed."""
+        """Forget what `publish` told and remove the directory of sockets, also those of an `up` that was
+        killed."""
         if self._environment.exists():
             try:
                 sockets = Path(json.loads(self._environment.read_text())["sockets"])

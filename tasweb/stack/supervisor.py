@@ -1,4 +1,5 @@
-"""One supervisor: starts processes in groups, waits until each answers, tells which one died, stops in reverse order."""
+"""One supervisor: starts processes in groups, waits until each answers, tells which one died, stops in
+reverse order."""
 
 import asyncio
 import os
@@ -142,7 +143,8 @@ class Supervisor:
         return next(running for group in self.groups for running in group if running.service.name == name)
 
     async def stop(self) -> None:
-        """Stop the groups in reverse order; what does not stop in its time is killed with its whole process group."""
+        """Stop the groups in reverse order; what does not stop in its time is killed with its whole process
+        group."""
         while self.groups:
             group = self.groups[-1]
             await asyncio.gather(

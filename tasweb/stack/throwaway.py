@@ -1,8 +1,8 @@
 """Throw-away servers, and the console's processes on them, for tests and benches.
 
-`reserve` only names the sockets, so settings can be read before anything runs; `servers` and `application` start
-processes and end them with the context. Another process (`python -m tasweb.stack.held`) owns what they start and ends
-it when its standard input closes, so nothing outlives a test run that is killed.
+`reserve` only names the sockets, so settings can be read before anything runs; `servers` and `application`
+start processes and end them with the context. Another process (`python -m tasweb.stack.held`) owns what they
+start and ends it when its standard input closes, so nothing outlives a test run that is killed.
 """
 
 import json
@@ -42,7 +42,8 @@ def urls(directory: Path) -> dict[str, str]:
 
 
 def reserve() -> None:
-    """Put the addresses of servers yet to be started into the environment, unless it names servers already."""
+    """Put the addresses of servers yet to be started into the environment, unless it names servers
+    already."""
     os.environ.setdefault("SECRET_KEY", "for tests only: nothing signed with it is ever trusted")
     if "DATABASE_URL" in os.environ and "REDIS_URL" in os.environ:
         return

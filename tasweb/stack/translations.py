@@ -9,7 +9,8 @@ from tasweb.stack import StackError
 
 
 def compile_catalogues(locale: Path) -> int:
-    """Write each ``.mo`` that is missing or older than its ``.po``; returns how many. StackError names a broken one."""
+    """Write each ``.mo`` that is missing or older than its ``.po``; returns how many. StackError names a
+    broken one."""
     compiled = 0
     for source in sorted(locale.glob("*/LC_MESSAGES/*.po")):
         target = source.with_suffix(".mo")

@@ -1,4 +1,5 @@
-"""`manage.py first_start`: what `up` does after migrating. Prints the token of a sign-in link as its last line."""
+"""`manage.py first_start`: what `up` does after migrating. Prints the token of a sign-in link as its last
+line."""
 
 from typing import Any
 
@@ -10,7 +11,7 @@ from tasweb import login_links
 
 
 class Command(BaseCommand):
-    help = "Make the demo cluster and the user `admin` where there is no user yet; print a sign-in token for admin."
+    help = "Make the demo cluster and the user `admin` where there is no user yet; print a sign-in token."
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not User.objects.exists():

@@ -15,9 +15,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="port of the web server on 127.0.0.1")
-        parser.add_argument(
-            "--state-dir", type=Path, default=state.DEFAULT, help="where the data is kept"
-        )
+        parser.add_argument("--state-dir", type=Path, default=state.DEFAULT, help="where the data is kept")
 
     def handle(self, *args: Any, **options: Any) -> None:
         def say(line: str) -> None:
