@@ -50,10 +50,10 @@ class StateCache:
                     )
             return entry.state.fork()
 
-    def forget(self, stream_id: int) -> None:
-        """Drop what is kept of a stream."""
+    def clear(self) -> None:
+        """Drop everything kept."""
         with self._lock:
-            self._entries.pop(stream_id, None)
+            self._entries.clear()
 
     def _entry(self, stream_id: int) -> _Entry:
         with self._lock:
@@ -80,6 +80,3 @@ class StateCache:
             raise
         return entry.state.seq == head.seq and entry.hash == head.hash
 
-
-states = StateCache(capacity=16)
-"""The states of this process."""

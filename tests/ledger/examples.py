@@ -1,0 +1,139 @@
+"""One example of every event type, and strategies that draw any event of a type."""
+
+import types
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from scheduling.engine.model import (
+    TAS_GATES,
+    Eligibility,
+    Node,
+    NodeSelectorTerm,
+    Pod,
+    PodGroup,
+    PodGroupTemplate,
+    Requirement,
+    Shape,
+    Taint,
+    Toleration,
+    Workload,
+)
+from scheduling.ledger import events as e
+
+RACK = "topology.example.com/rack"
+NODE = Node(
+    "n1",
+    "node-uid-1",
+    labels=(("kubernetes.io/hostname", "n1"), (RACK, "r1")),
+    taints=(Taint("example.com/gpu", "", "NoSchedule"),),
+    allocatable=(("cpu", 64_000), ("memory", 1 << 39), ("nvidia.com/gpu", 8), ("pods", 110)),
+)
+SHAPE = Shape(
+    (("cpu", 8_000), ("memory", 1 << 36), ("nvidia.com/gpu", 4), ("pods", 1)),
+    Eligibility(
+        (("zone", "z1"),),
+        (NodeSelectorTerm((Requirement("gen", "In", ("a", "b")),), ()),),
+        (Toleration("example.com/gpu", "Exists", "", ""),),
+    ),
+    ("hostPorts",),
+)
+POD = Pod("ml", "train-0", "pod-uid-0", SHAPE, group="train", priority=5, created=1_800_000_000_000)
+GROUP = PodGroup("ml", "train", "group-uid-1", "gang", 2, RACK, priority=5, created=1_800_000_000_000)
+TABLE = e.DomainTable(
+    codes=("capacity", "nvidia.com/gpu"),
+    domains=("r1", "r2"),
+    nodes=(4, 4),
+    eligible=(4, 3),
+    fits=(1, 0),
+    reasons=(0, 0),
+    never=(0, 1),
+    short_of=(((1, 4),), ((1, 8),)),
+    causes=(((0, 4),), ()),
+)
+_PLACED: dict[str, Any] = {
+    "namespace": "ml",
+    "name": "train",
+    "uid": "group-uid-1",
+    "generation": 1,
+    "profile": "exact",
+    "topology_key": RACK,
+    "enforced": True,
+    "domain": "r1",
+    "need": 1,
+    "members": 1,
+    "fits": 1,
+    "assignments": (("pod-uid-0", "train-0", "n1"),),
+    "shapes": ((1, 1),),
+}
+
+EXAMPLES: tuple[e.Event, ...] = (
+    e.ClusterRegistered("demo", "simulated", tuple((gate, True) for gate in TAS_GATES), "v1.36.2"),
+    e.ClusterModeChanged("observed"),
+    e.FeatureGateChanged("GangScheduling", False),
+    e.SnapshotImported(
+        "ab" * 32, ("Node",), (("Node", 1),), (("Secret", 2),), (("Pod", "ml/x", "spec", "is bad"),)
+    ),
+    e.NodeAdded(NODE),
+    e.NodeUpdated("n1", "node-uid-1", (("taints", NODE.taints), ("unschedulable", True))),
+    e.NodeRemoved("n1", "node-uid-1"),
+    e.WorkloadAdded(Workload("ml", "job", "w1", (PodGroupTemplate("t", "gang", 2, RACK),))),
+    e.PodGroupCreated(GROUP),
+    e.PodGroupUpdated("ml", "train", "group-uid-1", 1, (("min_count", 3),)),
+    e.PodGroupClosed("ml", "train", "group-uid-1", 1, "ended"),
+    e.PodAdded(POD, "pod-uid-lost"),
+    e.PodUpdated("ml", "train-0", "pod-uid-0", (("node", "n1"), ("phase", "Running"), ("shape", SHAPE))),
+    e.PodRemoved("ml", "train-0", "pod-uid-0", "n1", "train", "deleted"),
+    e.PodGroupPlaced(**_PLACED),
+    e.PodGroupUnschedulable(
+        "ml", "train", "group-uid-1", 1, "exact", RACK, True, "proved_infeasible", "capacity", "r1",
+        need=2, members=2, bound=0, fits=1, short_of=(("nvidia.com/gpu", 4),), funnel=(2, 2, 2, 1, 0),
+        unlabelled_nodes=3, fits_across_domains=True, unmodelled=(), table=TABLE, shapes=((2, 0),),
+    ),
+    e.PodGroupHeld("ml", "train", "group-uid-1", 1, "not_enough_pods", 2, 1),
+    e.PodGroupConflicted(
+        "ml", "train", "group-uid-1", 1, "conflicting_domains", ("r1", "r2"), ("n9",), 2, 2, 2
+    ),
+    e.PlacementForecast(**_PLACED),
+)  # fmt: skip
+
+
+def events() -> SearchStrategy[e.Event]:
+    """Any event of any type, with any values that the annotations allow."""
+    return st.one_of(*(values(kind) for kind in e.CATALOGUE.values()))
+
+
+def values(annotation: Any) -> SearchStrategy[Any]:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if annotation is int:
+        return st.integers(-(2**63), 2**63 - 1)
+    if annotation is str:
+        return st.text(max_size=8)
+    if annotation is bool:
+        return st.booleans()
+    if origin is Annotated:
+        return _changes(annotation.__metadata__[0].kind)
+    if origin in (Union, types.UnionType):
+        return st.none() | st.one_of(*(values(kind) for kind in arguments if kind is not type(None)))
+    if origin is tuple and arguments[1:] == (...,):
+        return st.lists(values(arguments[0]), max_size=3).map(tuple)
+    if origin is tuple:
+        return st.tuples(*(values(argument) for argument in arguments))
+    assert is_dataclass(annotation), annotation
+    kind: Any = annotation
+    hints = get_type_hints(kind, include_extras=True)
+    made = {field.name: values(hints[field.name]) for field in fields(kind)}
+    usual = {
+        field.name: st.just(field.default) | made[field.name]
+        for field in fields(kind)
+        if field.default is not MISSING
+    }
+    return st.builds(kind, **(made | usual))
+
+
+def _changes(kind: Any) -> SearchStrategy[tuple[tuple[str, Any], ...]]:
+    hints = get_type_hints(kind, include_extras=True)
+    optional = {field.name: values(hints[field.name]) for field in fields(kind)}
+    return st.fixed_dictionaries({}, optional=optional).map(lambda found: tuple(sorted(found.items())))
