@@ -181,7 +181,7 @@ export class MapApp implements MapActions {
 
   private relayout(): void {
     this.layout = layout(this.model, this.host.clientWidth - 8, this.host.clientHeight - 8);
-    this.view.fit(this.host.clientWidth, this.host.clientHeight, this.layout.width + 8, this.layout.height + 8);
+    this.view.fit(this.host.clientWidth, this.host.clientHeight, this.layout.width, this.layout.height + 4);
     this.hovered = NONE;
     this.recolour();
   }
@@ -207,7 +207,7 @@ export class MapApp implements MapActions {
         || (anomaliesOnly && !model.anomalous(node))
         || (this.url.pg !== '' && !this.candidateDomains.has(model.domain[node]!) && !model.holds(node, picked)),
       ranked: this.ranked(), hover: this.hovered, cursor: this.cursor,
-      unlabelledTitle: this.messages.say('unlabelled', { key: model.key }),
+      unlabelledTitle: this.messages.say('unlabelled', { key: model.key.slice(model.key.indexOf('/') + 1) }),
     };
   }
 
@@ -260,7 +260,7 @@ export class MapApp implements MapActions {
   }
 
   fit(): void {
-    this.view.fit(this.host.clientWidth, this.host.clientHeight, this.layout.width + 8, this.layout.height + 8);
+    this.view.fit(this.host.clientWidth, this.host.clientHeight, this.layout.width, this.layout.height + 4);
     this.renderer.redraw();
   }
 

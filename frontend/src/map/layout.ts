@@ -28,6 +28,7 @@ export interface Block { domain: number; first: number; slots: number; nodes: nu
 
 const MAX_ROWS = 48;
 const MAX_NODE = 16;
+const TALL_NODE = 24;
 const collator = new Intl.Collator('en', { numeric: true });
 
 export function layout(model: Model, viewW: number, viewH: number): Layout {
@@ -134,6 +135,12 @@ function fitInto(slots: number[], rows: number, units: number, viewW: number, vi
     const wider = at(nodeH, nodeW);
     if (wider.nodeW > viewW || !fits(wider)) break;
     best = wider;
+  }
+  // What height is left makes the rows taller, for the names in them.
+  for (nodeH = best.nodeH + 1; nodeH <= TALL_NODE && best.nodeH >= 6; nodeH++) {
+    const taller = at(nodeH, best.nodeW);
+    if (!fits(taller)) break;
+    best = taller;
   }
   return best;
 }

@@ -141,7 +141,7 @@ export class Renderer {
     if (!unlabelled && l.nodeH * view.k < 2) return;
     const x = this.x(view, slotX(l, slot)), y = this.y(view, slotY(l, slot));
     const right = this.x(view, slotX(l, slot) + l.nodeW), bottom = this.y(view, slotY(l, slot) + l.slotCount[slot]! * l.pitch - (l.pitch - l.nodeH));
-    ctx.strokeStyle = unlabelled ? palette.fg : palette.outline ? palette.fg : palette.line;
+    ctx.strokeStyle = unlabelled ? palette.fg : palette.outline ? palette.fg : palette.busy;
     ctx.lineWidth = Math.max(1, Math.round(this.dpr));
     ctx.setLineDash(unlabelled ? [3 * this.dpr, 2 * this.dpr] : []);
     ctx.strokeRect(x - 0.5, y - 0.5, right - x + 1, bottom - y + 1);
@@ -208,7 +208,7 @@ export class Renderer {
     if (h / this.dpr < CROSS_H) return;
     ctx.strokeStyle = '#fff';
     ctx.beginPath();
-    const s = Math.min(h, w) - 2, cx = x + w / 2, cy = y + h / 2;
+    const s = Math.min(h, w) - 2, cx = x + w - s, cy = y + h / 2;
     ctx.moveTo(cx - s / 2, cy - s / 2);
     ctx.lineTo(cx + s / 2, cy + s / 2);
     ctx.moveTo(cx + s / 2, cy - s / 2);
@@ -243,19 +243,20 @@ export class Renderer {
     }
   }
 
-  /** A line of text cut to its room, on a plate of its own where it lies over a fill. */
-  private label(text: string, x: number, y: number, size: number, room: number, colour: string, plate?: string): void {
+  /** A line of text cut to its room, with a halo where it lies over a fill. */
+  private label(text: string, x: number, y: number, size: number, room: number, colour: string, halo?: string): void {
     const { ctx } = this;
     if (room < size * 2) return;
     ctx.font = `${size * this.dpr}px ${this.scene!.palette.mono}`;
     const fits = Math.floor(room / (size * 0.61));
     const shown = text.length <= fits ? text : fits < 3 ? '' : `${text.slice(0, fits - 1)}…`;
     if (!shown) return;
-    if (plate) {
-      ctx.globalAlpha = 0.85;
-      ctx.fillStyle = plate;
-      ctx.fillRect(x - this.px(1), y - size * this.dpr * 0.88, ctx.measureText(shown).width + this.px(2), size * this.dpr * 1.15);
-      ctx.globalAlpha = 1;
+    if (halo) {
+      // A halo instead of a plate: the colours under the words stay to be seen.
+      ctx.lineJoin = 'round';
+      ctx.lineWidth = this.px(2.5);
+      ctx.strokeStyle = halo;
+      ctx.strokeText(shown, x, y);
     }
     ctx.fillStyle = colour;
     ctx.fillText(shown, x, y);
@@ -308,12 +309,12 @@ export class Renderer {
     const { octx: ctx } = this;
     const { layout: l, view, palette } = scene;
     const { first } = l.blocks[block]!;
-    const x = this.x(view, slotX(l, first)) - this.px(2), y = this.y(view, slotY(l, first)) - this.px(2), size = this.px(11);
+    const x = this.x(view, slotX(l, first)) - this.px(1), y = this.y(view, slotY(l, first)) - this.px(1), size = this.px(11);
     ctx.font = `bold ${this.px(9)}px ${palette.mono}`;
     ctx.fillStyle = palette.fits;
-    ctx.fillRect(x, y - size / 2, ctx.measureText(text).width + this.px(5), size);
+    ctx.fillRect(x, y, ctx.measureText(text).width + this.px(5), size);
     ctx.fillStyle = palette.bg;
-    ctx.fillText(text, x + this.px(2.5), y + this.px(3));
+    ctx.fillText(text, x + this.px(2.5), y + this.px(8.5));
   }
 }
 

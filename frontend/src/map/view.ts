@@ -16,6 +16,7 @@ export class View {
     this.fitK = Math.min(1, width / Math.max(1, contentW), height / Math.max(1, contentH));
     this.k = this.fitK;
     this.tx = this.ty = 0;
+    this.clamp();
   }
 
   get fitted(): boolean { return this.k === this.fitK; }
@@ -46,8 +47,10 @@ export class View {
 
   toLayout(x: number, y: number): [number, number] { return [(x - this.tx) / this.k, (y - this.ty) / this.k]; }
 
+  /** Nothing but the map on screen; one that is narrower than the view is centred. */
   private clamp(): void {
-    this.tx = Math.max(Math.min(0, this.width - this.contentW * this.k), Math.min(0, this.tx));
+    const spare = this.width - this.contentW * this.k;
+    this.tx = spare > 0 ? spare / 2 : Math.max(spare, Math.min(0, this.tx));
     this.ty = Math.max(Math.min(0, this.height - this.contentH * this.k), Math.min(0, this.ty));
   }
 }
