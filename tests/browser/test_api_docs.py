@@ -1,0 +1,26 @@
+"""The pages of the API's documentation: drawn from this server alone, under the site's content security policy."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib.auth.models import User
+
+from tasweb import login_links
+
+
+def test_the_api_pages_draw_every_operation_and_ask_no_other_server(page: Any, live_stack: Any) -> None:
+    user = User.objects.create_superuser("admin")
+    page.goto(f"/login/once/{login_links.create(user)}/")
+    said: list[str] = []
+    hosts: set[str] = set()
+    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
+    page.goto("/api/v1/docs")
+    page.locator(".opblock-tag").first.wait_for()
+    shown = page.locator(".opblock-tag").evaluate_all("tags => tags.map(tag => tag.dataset.tag)")
+    assert sorted(shown) == ["clusters", "events", "map", "nodes", "podgroups"]
+    page.locator('.opblock-tag[data-tag="clusters"] button').click()
+    page.get_by_text("List clusters").wait_for()
+    assert said == []
+    assert hosts - {"", urlsplit(live_stack.url).netloc} == set()  # "": data: pictures of the style sheet
