@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from scheduling.engine.state import ClusterState
 from scheduling.kube import manifests as kube
 from scheduling.kube.manifests import Manifests
-from scheduling.ledger import store
+from scheduling.ledger import fold, store
 from scheduling.ledger.events import ClusterRegistered, Event
 from scheduling.models import Cluster
 from scheduling.services.execute import Outcome, append_and_project, execute, now_ms, outcome_of
@@ -167,8 +167,22 @@ def _update(
 
     done = execute(cluster, decide, actor=actor, command_id=command_id, request=_fingerprint(request))
     if not plans:
-        return ImportReport(cluster.name, done.last_seq, created=False)
+        return _as_it_was(cluster, request, manifests, done)
     return _report(cluster.name, done.last_seq, plans[-1], manifests, created=False)
+
+
+def _as_it_was(cluster: Cluster, request: ImportRequest, manifests: Manifests, done: Outcome) -> ImportReport:
+    """The report of an import that had been carried out before: planned again on the state of that time."""
+    before = done.first_seq - 1
+    if before == 0:
+        options = _options_new(cluster.name, request, manifests)
+        plan = plan_import(ClusterState(), Past(), manifests, options, now_ms())
+    else:
+        state, past = fold.state_at(cluster.pk, before), Past()
+        for recorded in store.read(cluster.pk, upto=before):
+            past.apply(recorded.event)
+        plan = plan_import(state, past, manifests, _options(state, request), now_ms())
+    return _report(cluster.name, done.last_seq, plan, manifests, created=before == 0)
 
 
 def _options(state: ClusterState, request: ImportRequest) -> ImportOptions:

@@ -193,6 +193,21 @@ def test_the_same_request_with_one_key_is_carried_out_once(cluster: Cluster, ope
     assert again == first | {"repeated": True} and head() == before
 
 
+def test_an_import_sent_again_with_its_key_is_answered_as_the_first_time(db: None, operator: Caller) -> None:
+    path, key = "/clusters/new/import?mode=simulated&partial=true", {"Idempotency-Key": "nightly"}
+    made = operator("POST", path, dump(*NODES, pod_group("bad", 0)), headers=key).json()
+    assert made["created"] is True and made["added"] == {"Node": 5}
+    other = {"Idempotency-Key": "nightly-2"}
+    body = dump(*NODES[1:], node("more", "rack-1"))
+    changed = operator("POST", "/clusters/new/import?complete=Node", body, headers=other).json()
+    assert (changed["added"], changed["removed"]) == ({"Node": 1}, {"Node": ["node-1-1"]})
+    operator("POST", "/clusters/new/nodes/more/cordon")
+    before = head("new")
+    assert operator("POST", path, dump(*NODES, pod_group("bad", 0)), headers=key).json() == made
+    assert operator("POST", "/clusters/new/import?complete=Node", body, headers=other).json() == changed
+    assert head("new") == before
+
+
 def test_another_request_with_that_key_is_409(cluster: Cluster, operator: Caller) -> None:
     key = {"Idempotency-Key": "maintenance-1"}
     operator("POST", "/clusters/demo/nodes/loose/cordon", headers=key)
