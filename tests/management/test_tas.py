@@ -77,7 +77,7 @@ def test_gates_and_complete_kinds_are_options(demo: Cluster, tmp_path: Path) -> 
     assert Cluster.objects.get(name="off").gates["GangScheduling"] is False
     with pytest.raises(CommandError) as error:
         tas("import", "off", path, "--gate", "GangScheduling")
-    assert "invalid Name=true or Name=false value" in str(error.value)
+    assert "'GangScheduling' is not Name=true or Name=false" in str(error.value)
 
 
 def test_what_is_refused_names_every_object_and_exits_with_3(demo: Cluster, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from scheduling.api.commands import find_cluster, outcome
 from scheduling.api.rendering import encode
 from scheduling.api.schemas import PodGroupsOut
 from scheduling.ledger.store import ConflictingAppend
+from scheduling.management.commands.import_cluster import gate
 from scheduling.selectors import history
 from scheduling.selectors import pod_groups as groups
 from scheduling.selectors.history import Filters
@@ -40,16 +41,6 @@ def read(name: str) -> bytes:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise CommandError(f"{name}: {error.strerror}") from error
-
-
-def pair(text: str) -> tuple[str, bool]:
-    name, _, value = text.partition("=")
-    if value not in ("true", "false"):
-        raise ValueError(text)
-    return name, value == "true"
-
-
-pair.__name__ = "Name=true or Name=false"  # what argparse calls it when the text is neither
 
 
 class Command(BaseCommand):
@@ -91,7 +82,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--partial", action="store_true", help="take what is valid and leave out the rest"
         )
-        parser.add_argument("--gate", action="append", type=pair, default=[], metavar="NAME=true|false")
+        parser.add_argument("--gate", action="append", type=gate, default=[], metavar="NAME=true|false")
         parser.add_argument("--dry-run", action="store_true", help="only tell what would be done")
 
     def import_(self, *, cluster: str, file: str, json: bool, dry_run: bool, **options: Any) -> None:
