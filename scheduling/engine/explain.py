@@ -19,6 +19,9 @@ from scheduling.engine.reasons import Reason
 from scheduling.engine.state import ClusterState
 from scheduling.engine.uniform import fill
 
+_MOST = 1 << 58
+"""What the members of one kind can be said to lack at most: absurd requests must not overflow."""
+
 _FAR = np.iinfo(np.int64).max
 
 _BLAME = (Bar.NOT_READY, Bar.CORDONED, Bar.TAINT, Bar.SELECTOR)
@@ -60,28 +63,27 @@ def shortfalls(
     if not seen.index.domains:
         return ()
     filled = _fill(seen, tried)
-    reasons = _reasons(state, seen, own, missing, filled.placed)
+    codes = _codes(state, seen, own, missing, filled.placed)
     short = np.maximum(missing - filled.placed, 0)
     lacks = _lacks(seen, filled, short)
     causes = _causes(seen, filled)
-    eligible = seen.index.sums(_any_eligible(seen).astype(np.int64))
-    counts = [
+    eligible = seen.index.sums(_any_eligible(seen).astype(np.int64)).tolist()
+    sizes, fits, out = seen.index.sizes.tolist(), (filled.placed + bound).tolist(), short.tolist()
+    order = np.lexsort((np.arange(len(codes)), codes, -filled.placed))
+    return tuple(
         DomainCount(
-            domain, nodes, usable, bound + placed, out, reason, lack, cause, reason == Reason.NEVER_FITS
+            seen.index.domains[domain],
+            sizes[domain],
+            eligible[domain],
+            fits[domain],
+            out[domain],
+            _REASONS[codes[domain]],
+            lacks[domain],
+            causes[domain],
+            bool(codes[domain] == _NEVER),
         )
-        for domain, nodes, usable, placed, out, reason, lack, cause in zip(
-            seen.index.domains,
-            seen.index.sizes.tolist(),
-            eligible.tolist(),
-            filled.placed.tolist(),
-            short.tolist(),
-            reasons,
-            lacks,
-            causes,
-            strict=True,
-        )
-    ]
-    return tuple(sorted(counts, key=lambda count: (-count.fits, _REASONS.index(count.reason), count.domain)))
+        for domain in order.tolist()
+    )
 
 
 def _any_eligible(seen: Field) -> Bools:
@@ -115,7 +117,7 @@ def _fill(seen: Field, tried: Mapping[int, Packing]) -> _Filled:
     return _Filled(tuple(takes), inside.sum(axis=0), (inside < counts).argmax(axis=0))
 
 
-def _reasons(state: ClusterState, seen: Field, own: Room, missing: int, placed: Ints) -> list[str]:
+def _codes(state: ClusterState, seen: Field, own: Room, missing: int, placed: Ints) -> Ints:
     """Per domain: room now, room when empty, room when empty and open to all; the first that would do names
     the reason.
     """
@@ -128,7 +130,7 @@ def _reasons(state: ClusterState, seen: Field, own: Room, missing: int, placed: 
     codes[when_empty] = _CAPACITY
     codes[seen.most() >= missing] = _NOT_FOUND
     codes[placed >= missing] = _FEASIBLE
-    return [_REASONS[code] for code in codes.tolist()]
+    return codes
 
 
 def _blamed(empty: Field, missing: int) -> Ints:
@@ -157,21 +159,14 @@ def _lacks(seen: Field, filled: _Filled, short: Ints) -> list[tuple[tuple[str, i
     for resource, wanted in demand.items():
         left = np.where(usable, np.maximum(_left(seen, filled, resource), 0), 0)
         lacking[resource] = np.maximum(wanted - seen.index.sums(left), 0)
-    whole = np.sum(list(lacking.values()), axis=0) > 0
+    as_a_whole = np.stack(list(lacking.values())).sum(axis=0) > 0
     pieces = _nearest(seen, filled)
-    rows: list[tuple[tuple[str, int], ...]] = []
-    for domain in range(len(short)):
-        source = lacking if whole[domain] else pieces
-        rows.append(
-            tuple(
-                (name, int(amounts[domain]))
-                for name, amounts in sorted(source.items())
-                if amounts[domain] > 0
-            )
-            if short[domain]
-            else ()
-        )
-    return rows
+    return _rows(
+        {
+            resource: np.where(short > 0, np.where(as_a_whole, lacking[resource], pieces[resource]), 0)
+            for resource in lacking
+        }
+    )
 
 
 def _demand(seen: Field, filled: _Filled, short: Ints) -> dict[str, Ints]:
@@ -184,7 +179,9 @@ def _demand(seen: Field, filled: _Filled, short: Ints) -> dict[str, Ints]:
         out = np.minimum(len(kind.pods) - seen.index.sums(take), rest)
         rest = rest - out
         for resource, amount in kind.requests:
-            demand[resource] = demand.get(resource, 0) + out * min(amount, AMOUNT_LIMIT)
+            each = min(amount, AMOUNT_LIMIT)
+            asked = np.minimum(out, _MOST // max(each, 1)) * each
+            demand[resource] = demand.get(resource, 0) + asked
     return demand
 
 
@@ -229,8 +226,17 @@ def _causes(seen: Field, filled: _Filled) -> list[tuple[tuple[str, int], ...]]:
             if hit.any():
                 nodes = np.where(here, seen.index.sums(hit.astype(np.int64)), 0)
                 counted[str(code)] = counted.get(str(code), np.zeros(len(here), np.int64)) + nodes
-    columns = [(code, nodes.tolist()) for code, nodes in sorted(counted.items())]
-    return [
-        tuple((code, nodes[domain]) for code, nodes in columns if nodes[domain])
-        for domain in range(len(seen.index.domains))
-    ]
+    return _rows(counted) if counted else [()] * len(seen.index.domains)
+
+
+def _rows(columns: Mapping[str, Ints]) -> list[tuple[tuple[str, int], ...]]:
+    """Per domain the (name, number) pairs that are not 0, by name; equal rows are one object."""
+    names = sorted(columns)
+    made: dict[tuple[int, ...], tuple[tuple[str, int], ...]] = {}
+    rows: list[tuple[tuple[str, int], ...]] = []
+    for numbers in zip(*(columns[name].tolist() for name in names), strict=True):
+        row = made.get(numbers)
+        if row is None:
+            row = made[numbers] = tuple(pair for pair in zip(names, numbers, strict=True) if pair[1])
+        rows.append(row)
+    return rows

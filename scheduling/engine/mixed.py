@@ -6,6 +6,7 @@ Not finding one is no proof; ``capacity.Field.most`` proves. Every packing found
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,6 +34,7 @@ def search(seen: Field, whole: Bools, missing: int) -> tuple[list[Packing], dict
     bound = seen.most()
     spare = np.sum([np.minimum(sums, COUNT_LIMIT) for sums in seen.sums], axis=0, dtype=np.int64)
     tried: dict[int, Packing] = {}
+    known: dict[bytes, Packing] = {}
     found: list[Packing] = []
     more = _ALTERNATIVES
     for domain in np.lexsort((np.arange(len(bound)), spare, -bound)).tolist():
@@ -42,30 +44,13 @@ def search(seen: Field, whole: Bools, missing: int) -> tuple[list[Packing], dict
         if found and (bound[domain] < best or more == 0):
             break
         more -= bool(found)
-        tried[domain] = packing = pack(seen, whole, domain)
+        box = _Box(seen, whole, domain)
+        alike = known.get(box.signature)
+        packing = replace(alike, domain=domain) if alike is not None else box.pack(domain)
+        tried[domain] = known[box.signature] = packing
         if packing.placed >= missing:
             found.append(packing)
     return sorted(found, key=lambda p: (-p.placed, p.broken, p.left, p.domain)), tried
-
-
-def pack(seen: Field, whole: Bools, domain: int) -> Packing:
-    """The best of the greedy packings of one domain: most members, then the higher priorities, then fewest
-    whole nodes.
-    """
-    box = _Box(seen, whole, domain)
-    best: tuple[tuple[object, ...], Ints] | None = None
-    for order in box.orders():
-        for rule in _RULES:
-            takes = box.greedy(order, rule)
-            placed = int(takes.sum())
-            complete = placed == box.wanted
-            worth = (placed, () if complete else box.priorities(takes), -box.broken(takes))
-            if best is None or worth > best[0]:
-                best = (worth, takes)
-        if best is not None and best[0][0] == box.wanted:
-            break
-    takes = best[1] if best is not None else box.nothing()
-    return Packing(domain, tuple(takes), int(takes.sum()), box.broken(takes), box.left(takes))
 
 
 class _Box:
@@ -90,6 +75,25 @@ class _Box:
         self._open = np.stack([seen.eligible(kind)[part] for kind in range(len(seen.kinds))])
         self._whole = whole[part]
         self._scale: Ints = np.maximum(self._free.max(axis=1, initial=1), 1)
+        self.signature = b"".join(part.tobytes() for part in (self._free, self._open, self._whole))
+
+    def pack(self, domain: int) -> Packing:
+        """The best greedy packing: most members, then the higher priorities, then fewest whole nodes."""
+        best, worth = self.nothing(), self.worth(self.nothing())
+        for order in self.orders():
+            for rule in _RULES:
+                takes = self.greedy(order, rule)
+                better = self.worth(takes)
+                if better > worth:
+                    best, worth = takes, better
+            if worth[0] == self.wanted:
+                break
+        return Packing(domain, tuple(best), worth[0], self.broken(best), self.left(best))
+
+    def worth(self, takes: Ints) -> tuple[int, tuple[int, ...], int]:
+        """Greater is better. Priorities need no look when every member is in."""
+        placed = int(takes.sum())
+        return placed, () if placed == self.wanted else self.priorities(takes), -self.broken(takes)
 
     def nothing(self) -> Ints:
         return np.zeros(self._open.shape, np.int64)

@@ -238,3 +238,10 @@ def test_tolerating_members_are_not_told_of_the_taint() -> None:
         node("a", cpu=1000, taints=(DEVICE_TAINT,)), gang("g", 2), members("g", 2, eligibility=tolerant)
     )
     assert only(decide(state, G)).causes == (("capacity:cpu", 1),)
+
+
+def test_absurd_requests_are_explained_without_overflow() -> None:
+    state = cluster(node("a"), gang("g", 9), members("g", 9, cpu=1 << 70))
+    decision = decide(state, G)
+    assert decision.reason == Reason.NEVER_FITS
+    assert all(amount > 0 for _, amount in only(decision).short_of)
