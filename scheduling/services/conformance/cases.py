@@ -62,7 +62,7 @@ def run_case(case: Case, profile: str | None = None) -> Result:
     stream = MemoryStream(gates={**dict.fromkeys(TAS_GATES, True), **case.get("gates", {})})
     why: list[str] = []
     for number, stage in enumerate(case["stages"], 1):
-        plans = _perform(stream, stage, case["directory"])
+        plans = perform(stream, stage, case["directory"])
         try:
             stream.settle(wanted)
         except Unsettled as error:
@@ -97,7 +97,8 @@ def _unsupported(case: Case, profile: str) -> str:
 # ---------------------------------------------------------------- what happens in a stage
 
 
-def _perform(stream: MemoryStream, stage: dict[str, Any], directory: Path) -> list[ImportPlan]:
+def perform(stream: MemoryStream, stage: dict[str, Any], directory: Path) -> list[ImportPlan]:
+    """What happens in the stage, before anything is decided; the import that it makes, if any."""
     for gate, on in stage.get("gates", {}).items():
         stream.commit(gate_events(stream.state, gate, on))
     stream.now_ms += stage.get("advance_seconds", 0) * 1000
