@@ -1,0 +1,188 @@
+"""The database itself keeps the log as it was written, whoever asks."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection, transaction
+from psycopg import errors
+
+from scheduling.ledger import store
+from scheduling.ledger.events import ClusterModeChanged
+from tests.ledger.conftest import NOW
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def stream(transactional_db: None) -> int:
+    with transaction.atomic():
+        opened = store.open_stream("cluster", "demo")
+        store.append(opened, 0, [ClusterModeChanged("observed")], actor="a", command_id="c", now=NOW)
+    return opened
+
+
+Session = psycopg.Connection[tuple[Any, ...]]
+
+
+@contextmanager
+def session(role: str) -> Iterator[Session]:
+    """A connection of its own, not marked as one of a test run, as in production."""
+    given = connection.get_connection_params()
+    at = {name: given[name] for name in ("host", "port", "dbname") if name in given}
+    with psycopg.connect(**at, user=role, autocommit=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def owner(stream: int) -> Iterator[Session]:
+    """The role that made the tables."""
+    with session("tas_owner") as opened:
+        yield opened
+
+
+@pytest.fixture
+def runtime(stream: int) -> Iterator[Session]:
+    with session("tas_app") as opened:
+        yield opened
+
+
+@pytest.fixture
+def superuser(stream: int) -> Iterator[Session]:
+    with session("postgres") as opened:
+        yield opened
+
+
+CHANGES = (
+    "update {table} set {column} = 'other'",
+    "update {table} set {column} = {column}",
+    "delete from {table}",
+    "merge into {table} t using (select 1) s on true when matched then delete",
+    "truncate {table}",
+)
+TABLES = (
+    ("scheduling_event", "actor"),
+    ("scheduling_event_{stream}_0", "actor"),
+    ("scheduling_command", "command_id"),
+)
+
+
+def statements(stream: int) -> list[str]:
+    return [
+        change.format(table=table.format(stream=stream), column=column)
+        for table, column in TABLES
+        for change in CHANGES
+    ]
+
+
+def test_not_even_the_owner_changes_what_is_written(owner: Session, stream: int) -> None:
+    for statement in statements(stream):
+        with pytest.raises(errors.RestrictViolation, match="the event log can only be added to"):
+            owner.execute(statement)
+    assert [item.seq for item in store.read(stream)] == [1]
+    assert store.find_command(stream, "c", actor="a") is not None
+
+
+def test_a_superuser_in_replica_mode_does_not_either(superuser: Session, stream: int) -> None:
+    superuser.execute("set session_replication_role = replica")
+    for statement in statements(stream):
+        with pytest.raises(errors.RestrictViolation, match="the event log can only be added to"):
+            superuser.execute(statement)
+
+
+def test_the_runtime_has_no_right_to_try(runtime: Session, stream: int) -> None:
+    for statement in statements(stream):
+        with pytest.raises(errors.InsufficientPrivilege):
+            runtime.execute(statement)
+
+
+def test_only_a_session_that_says_it_is_a_test_may_truncate(owner: Session, stream: int) -> None:
+    owner.execute("set tas.test_database = 'on'")
+    with pytest.raises(errors.RestrictViolation):
+        owner.execute("delete from scheduling_event")
+    owner.execute("truncate scheduling_event, scheduling_command")
+    assert list(store.read(stream)) == []
+
+
+def test_an_insert_cannot_overwrite_on_conflict(owner: Session, stream: int) -> None:
+    with pytest.raises(errors.RestrictViolation):
+        owner.execute(
+            "insert into scheduling_command select * from scheduling_command "
+            "on conflict (stream_id, command_id) do update set last_seq = 99"
+        )
+
+
+@pytest.mark.parametrize("table, column", TABLES)
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_runtime_has_no_right_to_try(
+    runtime: Session, stream: int, table: str, column: str, change: str
+) -> None:
+    with pytest.raises(errors.InsufficientPrivilege):
+        runtime.execute(change.format(table=table.format(stream=stream), column=column))
+
+
+def test_the_runtime_cannot_get_around_it(runtime: Session, stream: int) -> None:
+    for statement in (
+        "alter table scheduling_event disable trigger all",
+        f"alter table scheduling_event detach partition scheduling_event_{stream}_0",
+        f"drop table scheduling_event_{stream}_0",
+        "set session_replication_role = replica",
+        f"select * from scheduling_event_{stream}_0",
+        "select scheduling_protect('scheduling_stream')",
+        "delete from scheduling_stream",
+        "delete from scheduling_streamhead",
+        "insert into django_migrations (app, name, applied) values ('a', 'b', now())",
+        "create table scheduling_other (id bigint)",
+    ):
+        with pytest.raises(errors.InsufficientPrivilege):
+            runtime.execute(statement)
+
+
+def test_the_runtime_can_do_what_the_console_does(runtime: Session, stream: int) -> None:
+    assert runtime.execute("select count(*) from scheduling_event").fetchone() == (1,)
+    runtime.execute(
+        "insert into scheduling_event select stream_id, 2, type, version, occurred_at, recorded_at, actor, "
+        "command_id, cause, subject, namespace, name, body, hash, hash from scheduling_event"
+    )
+    opened = runtime.execute(
+        "insert into scheduling_stream (kind, name) values ('cluster', 'by-runtime') returning id"
+    ).fetchone()
+    runtime.execute("select scheduling_open_partition(%s, 0)", opened)
+    runtime.execute("select scheduling_open_partition(%s, 0)", opened)  # once more does no harm
+    with pytest.raises(errors.InsufficientPrivilege):
+        runtime.execute(f"delete from scheduling_event_{opened[0]}_0")
+    runtime.execute("update scheduling_noderow set ready = false")
+    runtime.execute("delete from scheduling_podgrouprow")
+
+
+def test_no_partition_is_opened_for_what_does_not_exist(runtime: Session, stream: int) -> None:
+    for stream_id, block in ((stream + 404, 0), (stream, -1)):
+        with pytest.raises(errors.ForeignKeyViolation, match="no stream"):
+            runtime.execute("select scheduling_open_partition(%s, %s)", [stream_id, block])
+
+
+def test_tables_made_later_are_granted_to_the_runtime(owner: Session, runtime: Session) -> None:
+    owner.execute("create table later (id bigint generated always as identity, name text)")
+    try:
+        runtime.execute("insert into later (name) values ('a')")
+        runtime.execute("update later set name = 'b'")
+        assert runtime.execute("select name from later").fetchall() == [("b",)]
+        with pytest.raises(errors.InsufficientPrivilege):
+            runtime.execute("truncate later")
+    finally:
+        owner.execute("drop table later")
+
+
+def test_events_get_in_at_their_own_place_only(owner: Session, stream: int) -> None:
+    again = (
+        "insert into scheduling_event select stream_id, {seq}, type, version, occurred_at, recorded_at, "
+        "actor, command_id, cause, subject, namespace, name, body, prev_hash, hash from scheduling_event"
+    )
+    with pytest.raises(errors.UniqueViolation):
+        owner.execute(again.format(seq=1))
+    with pytest.raises(errors.CheckViolation):  # no partition takes it
+        owner.execute(again.format(seq=0))
+    with pytest.raises(errors.CheckViolation):
+        owner.execute(again.format(seq=store.PARTITION_WIDTH + 1))
