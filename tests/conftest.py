@@ -1,4 +1,5 @@
-"""Fixtures shared by all rooms. Nothing is started before a test asks for it: engine and kube tests need no servers."""
+"""Fixtures shared by all rooms. Nothing is started before a test asks for it: engine and kube tests need no
+servers."""
 
 import os
 import socket
@@ -34,7 +35,7 @@ class Stack:
 
         given = connection.settings_dict
         return psycopg.connect(
-            host=given["HOST"] or None,
+            host=given["HOST"] or given["OPTIONS"].get("host"),
             port=given["PORT"] or None,
             user=role,
             dbname=database or given["NAME"],
@@ -78,6 +79,7 @@ def free_port() -> int:
 @pytest.fixture(scope="session")
 def _served(stack: Stack, django_db_setup: None) -> Iterator[LiveStack]:
     from django.conf import settings
+
     from tasweb.stack import node
 
     node.build()
@@ -101,7 +103,8 @@ def live_stack(transactional_db: None, _served: LiveStack) -> LiveStack:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium by Playwright, one for each module: its event loop must be gone before the next asyncio test."""
+    """Chromium by Playwright, one for each module: its event loop must be gone before the next asyncio
+    test."""
     from playwright.sync_api import sync_playwright
 
     binary = chromium.find()
