@@ -90,6 +90,16 @@ def test_what_is_refused_names_every_object_and_exits_with_3(demo: Cluster, tmp_
         assert "team-a/one" in str(error.value) and "team-a/two" in str(error.value)
 
 
+def test_with_json_a_refusal_is_the_error_of_the_api(demo: Cluster, tmp_path: Path) -> None:
+    path, out = tmp_path / "bad.json", StringIO()
+    path.write_bytes(dump(pod_group("one", 0)))
+    with pytest.raises(CommandError):
+        call_command("tas", "submit", "demo", str(path), "--json", stdout=OutputWrapper(out))
+    error = json.loads(out.getvalue())
+    assert error["code"] == "refused"
+    assert [problem["path"] for problem in error["problems"]] == ["spec.schedulingPolicy.gang.minCount"]
+
+
 def test_a_file_that_is_not_there_and_an_unknown_cluster_exit_with_1(tmp_path: Path, demo: Cluster) -> None:
     for words in (
         ("submit", "demo", tmp_path / "nothing"),
@@ -104,8 +114,9 @@ def test_a_file_that_is_not_there_and_an_unknown_cluster_exit_with_1(tmp_path: P
 
 
 def test_an_unknown_group_cannot_be_explained(demo: Cluster) -> None:
-    with pytest.raises(CommandError, match="team-a/nothing"):
+    with pytest.raises(CommandError, match="team-a/nothing") as error:
         tas("explain", "demo", "team-a/nothing")
+    assert error.value.returncode == 1
 
 
 def test_submit_prints_the_events(demo: Cluster, tmp_path: Path) -> None:

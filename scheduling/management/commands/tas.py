@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,8 +15,9 @@ from ninja import Schema
 
 from scheduling.api import clusters, events, explanations, pod_groups
 from scheduling.api.commands import find_cluster, outcome
+from scheduling.api.errors import problem
 from scheduling.api.rendering import encode
-from scheduling.api.schemas import PodGroupsOut
+from scheduling.api.schemas import ErrorOut, PodGroupsOut
 from scheduling.ledger.store import ConflictingAppend
 from scheduling.management.commands.import_cluster import gate
 from scheduling.selectors import history
@@ -24,7 +26,7 @@ from scheduling.selectors.history import Filters
 from scheduling.services import workloads
 from scheduling.services.clusters import ImportRequest, import_cluster, preview_import
 from scheduling.services.explain import explain
-from scheduling.services.problems import Refused
+from scheduling.services.problems import NOT_FOUND, Refused
 from scheduling.wording import units
 
 REFUSED = 3
@@ -66,10 +68,19 @@ class Command(BaseCommand):
         try:
             getattr(self, f"{options['action']}_")(**options)
         except Refused as error:
-            lines = "\n".join(f"- {problem}" for problem in error.problems)
+            if options["json"]:
+                found = [problem(each) for each in error.problems]
+                self.document(ErrorOut(code="refused", message=str(error), problems=found))
+            lines = "\n".join(f"- {each}" for each in error.problems)
+            if all(each.reason == NOT_FOUND for each in error.problems):
+                raise CommandError(lines) from error
             raise CommandError(f"Refused; nothing was stored.\n{lines}", returncode=REFUSED) from error
         except (Http404, ConflictingAppend) as error:
             raise CommandError(str(error)) from error
+        except BrokenPipeError:
+            # Whoever read has seen enough (`| head`); Python would complain again when it flushes at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(1) from None
 
     # --- import
 
@@ -106,8 +117,8 @@ class Command(BaseCommand):
             for kind in kinds
         ]
         self.table(("kind", "added", "updated", "unchanged", "removed"), rows)
-        for problem in (*report.refused, *report.notices):
-            self.stdout.write(f"- {problem}")
+        for found in (*report.refused, *report.notices):
+            self.stdout.write(f"- {found}")
         self.stdout.write("Nothing was stored." if dry_run else f"{report.cluster} is at event {report.seq}.")
 
     # --- submit
