@@ -114,15 +114,6 @@ def test_an_insert_cannot_overwrite_on_conflict(owner: Session, stream: int) -> 
         )
 
 
-@pytest.mark.parametrize("table, column", TABLES)
-@pytest.mark.parametrize("change", CHANGES)
-def test_the_runtime_has_no_right_to_try(
-    runtime: Session, stream: int, table: str, column: str, change: str
-) -> None:
-    with pytest.raises(errors.InsufficientPrivilege):
-        runtime.execute(change.format(table=table.format(stream=stream), column=column))
-
-
 def test_the_runtime_cannot_get_around_it(runtime: Session, stream: int) -> None:
     for statement in (
         "alter table scheduling_event disable trigger all",
