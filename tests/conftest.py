@@ -69,11 +69,17 @@ class LiveStack:
     database_url: str
 
 
-def free_port() -> int:
+def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A TCP port that nobody listens on now."""
+    return _free_port()
 
 
 @pytest.fixture(scope="session")
@@ -89,7 +95,7 @@ def _served(stack: Stack, django_db_setup: None) -> Iterator[LiveStack]:
     if os.environ.get("TAS_THROWAWAY"):
         query["user"] = postgres.RUNTIME
     url = parts._replace(path=f"/{name}", query="&".join(f"{k}={v}" for k, v in query.items())).geturl()
-    port = free_port()
+    port = _free_port()
     env = {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "tasweb.settings"}
     with throwaway.application(env, port) as processes:
         yield LiveStack(f"http://127.0.0.1:{port}", processes, url)

@@ -1,0 +1,43 @@
+"""The fixtures that other rooms build on: real processes on the test database, as the runtime role."""
+
+import urllib.request
+
+import psycopg
+import pytest
+
+from tasweb.stack import postgres, privileges
+
+
+def test_the_live_stack_serves_and_its_worker_can_be_killed_and_started_again(live_stack):
+    with urllib.request.urlopen(f"{live_stack.url}/health") as answer:
+        assert answer.status == 200
+    before = live_stack.processes.pids()
+    assert sorted(before) == ["beat", "web", "worker"]
+    live_stack.processes.kill("worker")
+    assert sorted(live_stack.processes.pids()) == ["beat", "web"]
+    live_stack.processes.start("worker")
+    after = live_stack.processes.pids()
+    assert after["worker"] != before["worker"]
+    assert (after["web"], after["beat"]) == (before["web"], before["beat"])
+
+
+@pytest.mark.django_db
+def test_the_servers_listen_on_no_network(stack):
+    with stack.connect(postgres.OWNER) as connection:
+        assert connection.execute("show listen_addresses").fetchone() == ("",)
+
+
+@pytest.mark.django_db
+def test_the_runtime_role_may_append_to_the_log_but_not_rewrite_it(stack):
+    with stack.connect(postgres.RUNTIME) as connection:
+        for statement in (
+            "update scheduling_event set actor = 'somebody else'",
+            "delete from scheduling_event",
+            "truncate scheduling_event",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)
+
+
+def test_this_system_lets_the_servers_run_without_root():
+    assert privileges.unprivileged() in ("same", "namespace", "nobody")
