@@ -2,26 +2,94 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.http import HttpRequest
-from ninja import Router
+from ninja import Field, Router, Schema
 
 from scheduling.api.auth import VIEW, access
 from scheduling.api.commands import find_cluster
 from scheduling.api.errors import errors
-from scheduling.api.schemas import (
-    AmountOut,
-    AssignmentOut,
-    CauseOut,
-    DomainOut,
-    ExplanationOut,
-    FunnelOut,
-    ShapeOut,
-)
+from scheduling.api.schemas import AmountOut, Resources, Seq
 from scheduling.engine.decision import Decision, DomainCount, ShapeCount
 from scheduling.services.explain import Explanation, explain
 from scheduling.wording import decisions
 
 router = Router(tags=["podgroups"])
+
+
+class ShapeOut(Schema):
+    requests: Resources
+    members: int
+    bound: int
+    placed: int = Field(description="How many of them this decision places.")
+
+
+class CauseOut(Schema):
+    code: str = Field(description="taint, cordoned, node_not_ready, selector, or capacity:<resource>.")
+    nodes: int = Field(
+        description="Nodes of the domain that this bars, or that lack that for one member more."
+    )
+
+
+class DomainOut(Schema):
+    domain: str
+    nodes: int
+    eligible: int = Field(description="Nodes that taints, selectors, cordons and readiness leave.")
+    fits: int = Field(description="Members that fit here now, those already here included.")
+    short: int = Field(description="Members short of minCount.")
+    reason: str
+    short_of: list[AmountOut]
+    causes: list[CauseOut]
+    never: bool = Field(description="Not even if the domain were empty.")
+
+
+class FunnelOut(Schema):
+    domains: int = Field(description="Values of the topology key.")
+    labelled: int = Field(description="Nodes that carry the topology key.")
+    eligible: int = Field(description="Domains with a node that a waiting member may use.")
+    one_fits: int = Field(description="Domains where one member more fits now.")
+    quorum_fits: int = Field(description="Domains known to take the group.")
+
+
+class AssignmentOut(Schema):
+    pod_uid: str
+    node: str
+
+
+class ExplanationOut(Schema):
+    """The decision as it would be made at ``seq``, with its evidence. Nothing is changed by asking."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    seq: Seq
+    at: datetime
+    sentence: str = Field(description="The verdict in words, in the language of the request (en, ja).")
+    verdict: str
+    reason: str
+    profile: str
+    topology_key: str
+    enforced: bool
+    domain: str
+    need: int
+    bound: int
+    members: int
+    gated: int = Field(description="Members that wait behind scheduling gates.")
+    assignments: list[AssignmentOut] = Field(description="Where the members would go; empty unless placed.")
+    shapes: list[ShapeOut]
+    domains: list[DomainOut] = Field(description="Best first.")
+    funnel: FunnelOut
+    unlabelled_nodes: int
+    fits_across_domains: bool = Field(
+        description="Two domains together would do. The law forbids it; it is only told."
+    )
+    conflict_domains: list[str] = Field(description="Where bound members lie that contradict each other.")
+    conflict_nodes: list[str] = Field(description="Nodes of bound members that are gone or unlabelled.")
+    over_committed: list[str] = Field(description="Nodes that hold more than they have.")
+    unmodelled: list[str]
+    method: str = Field(description="counting, heuristic, or empty.")
 
 
 @router.get(

@@ -2,20 +2,76 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response
-from ninja import Query, Router
+from ninja import Field, Query, Router, Schema
 
 from scheduling.api.auth import VIEW, access
 from scheduling.api.commands import find_cluster
 from scheduling.api.errors import ApiError, errors
 from scheduling.api.rendering import encode
-from scheduling.api.schemas import MapDeltaOut, MapOut
+from scheduling.api.schemas import Seq
 from scheduling.selectors import rack_map
 
 router = Router(tags=["map"])
+
+
+class TopologyKeyOut(Schema):
+    key: str
+    domains: int
+    groups: int = Field(description="Open PodGroups that it constrains.")
+
+
+class KpiOut(Schema):
+    nodes: int
+    gpus: int
+    gpus_used: int
+    pending: int = Field(description="Groups that wait.")
+    unlabelled: int = Field(description="Nodes without the key.")
+    largest: int = Field(description="Most usable free GPUs in one domain: no larger gang fits one now.")
+    domains_64: int = Field(description="Domains with at least 64 usable free GPUs.")
+
+
+class MapColumnsOut(Schema):
+    """One entry a node in each column but ``owners``."""
+
+    index: list[int] = Field(description="Stable within an epoch.")
+    name: list[str]
+    domain: list[int] = Field(description="Index into domains, -1 for none.")
+    state: list[int] = Field(description="Bits: 1 cordoned, 2 not ready, 4 tainted, 8 removed.")
+    gpus: list[int]
+    owners: list[int] = Field(
+        description="Flat: per node the number of its runs, then each as index into groups (or -1), GPUs."
+    )
+
+
+class MapOut(Schema):
+    v: int = Field(description="Version of this form.")
+    epoch: int
+    seq: Seq
+    key: str
+    keys: list[TopologyKeyOut]
+    domains: list[str]
+    groups: list[str]
+    nodes: MapColumnsOut
+    kpi: KpiOut
+
+
+class MapDeltaOut(Schema):
+    """Also sent over the live socket."""
+
+    t: Literal["delta"]
+    epoch: int
+    from_: int = Field(alias="from")
+    to: Seq
+    ts: int = Field(description="When it was made, milliseconds since the Unix epoch.")
+    groups: list[str]
+    nodes: list[list[Any]] = Field(
+        description="[index, name, domain or null, state, gpus, [index into groups or -1, GPUs]...]"
+    )
+    kpi: KpiOut
 
 
 def etag(epoch: int, seq: int) -> str:
