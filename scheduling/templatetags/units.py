@@ -33,6 +33,13 @@ def quantities(pairs: Iterable[Iterable[object]] | Mapping[str, int] | None) -> 
 
 
 @register.filter
+def requests(pairs: Iterable[Iterable[object]] | Mapping[str, int]) -> str:
+    """What a pod asks for; that it is one pod goes without saying."""
+    asked = pairs.items() if isinstance(pairs, Mapping) else pairs
+    return units.quantities(pair for pair in map(tuple, asked) if pair != ("pods", 1)) or "–"
+
+
+@register.filter
 def when(value: datetime | None) -> SafeString | str:
     """A time in the reader's zone, always with the zone; the machine-readable one is in UTC."""
     if value is None:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from scheduling.models import Cluster
-from scheduling.services import state
 from scheduling.services.clusters import ImportRequest, import_cluster
 from scheduling.services.cycles import run_cycle
+from tasweb.stack.translations import compile_catalogues
 from tests.console.support import dump, gang, node
 
 
-@pytest.fixture(autouse=True)
-def _nothing_kept_of_other_tests() -> None:
-    state.forget()
+@pytest.fixture(scope="session", autouse=True)
+def _translations_are_compiled() -> None:
+    compile_catalogues(settings.BASE_DIR / "locale")
 
 
 @pytest.fixture

@@ -37,8 +37,14 @@ class GroupForm(forms.Form):
         label=_("Topology key"),
         required=False,
         max_length=317,
-        widget=forms.TextInput({"list": "topology-keys", "autocomplete": "off"}),
-        help_text=_("The node label whose values are the domains; empty: no constraint."),
+        widget=forms.TextInput(
+            {
+                "list": "topology-keys",
+                "autocomplete": "off",
+                "size": 32,
+                "placeholder": _("empty: no constraint"),
+            }
+        ),
     )
     priority = forms.IntegerField(label=_("Priority"), initial=0, required=False)
 
@@ -46,9 +52,7 @@ class GroupForm(forms.Form):
 class TemplateForm(forms.Form):
     """One kind of member. Quantities are kept as typed; the service says what is wrong with them."""
 
-    role = forms.CharField(
-        label=_("Role"), required=False, max_length=63, help_text=_("Part of the pods' names.")
-    )
+    role = forms.CharField(label=_("Role (in the pods' names)"), required=False, max_length=63)
     count = forms.IntegerField(label=_("Members"), min_value=1, initial=1)
     cpu = forms.CharField(label="cpu", required=False, max_length=40)
     memory = forms.CharField(label="memory", required=False, max_length=40)
@@ -165,8 +169,8 @@ class TemplateRow:
 class SubmitForm:
     """The whole form. ``data`` carries how many rows there are: ``templates`` and, for each, ``t<i>-resources``."""
 
-    def __init__(self, data: QueryDict | None = None) -> None:
-        self.group = GroupForm(data)
+    def __init__(self, data: QueryDict | None = None, topology_key: str = "") -> None:
+        self.group = GroupForm(data, initial={"topology_key": topology_key})
         rows = _number(data, "templates", 1, MOST_TEMPLATES) if data is not None else 1
         self.templates = [
             TemplateRow(data, index, _number(data, f"t{index}-resources", 0, MOST_RESOURCES))

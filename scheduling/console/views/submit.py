@@ -27,7 +27,7 @@ def submit_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     if request.GET.get("tab") == "yaml":
         return _manifests(request, cluster)
     if request.method != "POST":
-        return _page(request, cluster, SubmitForm())
+        return _page(request, cluster, SubmitForm(topology_key=rack_map.default_key(cluster)))
     action = request.POST.get("action", "check")
     if action not in ("check", "submit"):
         return _page(request, cluster, SubmitForm(reshaped(request.POST, action)), untouched=True)
