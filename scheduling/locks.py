@@ -18,11 +18,12 @@ class LockClass(IntEnum):
 
 @contextmanager
 def try_cluster_cycle_lock(cluster_id: int, *, using: str = DEFAULT_DB_ALIAS) -> Iterator[bool]:
-    """Yields whether the lock was free; never waits. Freed on exit, and by the server when the connection dies.
+    """Yields whether the lock was free; never waits. Freed on exit, and by the server when the connection
+    dies.
 
-    It belongs to the session, not to a transaction, so that a cycle may hold it over several: take it outside of
-    ``atomic``, or a failed transaction would keep it from being freed before the connection closes. A session may take
-    the same lock twice: one thread must not nest two cycles of a cluster.
+    It belongs to the session, not to a transaction, so that a cycle may hold it over several: take it outside
+    of ``atomic``, or a failed transaction would keep it from being freed before the connection closes. A
+    session may take the same lock twice: one thread must not nest two cycles of a cluster.
     """
     connection = connections[using]
     key = (int(LockClass.CLUSTER_CYCLE), cluster_id)
