@@ -49,7 +49,7 @@ class _Loop:
             log.warning("live_hint_not_sent", error=str(error))
 
     def flush(self) -> None:
-        if self.pid == os.getpid():
+        if self.pid == os.getpid():  # a forked child inherits this hook, but not the loop
             wait(list(self.pending), timeout=FLUSH_SECONDS)
 
 
@@ -58,12 +58,23 @@ _current: _Loop | None = None
 
 
 def _loop() -> _Loop:
-    """The loop of this process; a forked child does not inherit its parent's thread and makes its own."""
+    """The loop of this process."""
     global _current
     with _lock:
-        if _current is None or _current.pid != os.getpid():
+        if _current is None:
             _current = _Loop()
         return _current
+
+
+def _forget() -> None:
+    """A forked child has its parent's memory but not its threads, and perhaps a lock that nobody will
+    open.
+    """
+    global _lock, _current
+    _lock, _current = threading.Lock(), None
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def publish(stream_id: int, seq: int) -> Future[Any]:
