@@ -4,7 +4,7 @@ line."""
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management import call_command, get_commands
+from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
 from tasweb import login_links
@@ -16,8 +16,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not User.objects.exists():
             # The user last: a first start that was interrupted does it all again.
-            if "load_demo" in get_commands():
-                call_command("load_demo")
+            call_command("load_demo")
             User.objects.create_superuser("admin", password=None)
         admin = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
         if admin is None:
