@@ -10,8 +10,8 @@ from tasweb.stack import ProcessDied, node
 ROOT = Path(__file__).resolve().parents[2]
 
 _PYTHON = {
-    "ruff check": ("-m", "ruff", "check", "--quiet", "."),
-    "ruff format": ("-m", "ruff", "format", "--check", "--quiet", "."),
+    "ruff check": ("-m", "ruff", "check", "--quiet", "--output-format", "concise", "."),
+    "ruff format": ("-m", "ruff", "format", "--check", "."),
     "mypy": ("-m", "mypy", "--no-error-summary"),
     "import floors": ("-c", "from importlinter.cli import lint_imports_command as c; c(['--no-logo'])"),
 }
