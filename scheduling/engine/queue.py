@@ -18,15 +18,16 @@ def waiting(state: ClusterState) -> list[str]:
     A group waits when a member can be placed, or when it is short of minCount (then the verdict says what
     is missing), or when its PodGroup is missing. A group whose pods have all finished does not.
     """
-    queue = [(_order(who), who.key) for key in state.group_keys() if _waits(state, who := roster(state, key))]
+    rosters = (roster(state, key) for key in state.group_keys())
+    queue = [(_order(who), who.key) for who in rosters if _waits(who)]
     return [key for _, key in sorted(queue)]
 
 
-def _waits(state: ClusterState, who: Roster) -> bool:
+def _waits(who: Roster) -> bool:
     if who.waiting:
         return True
     if who.known == 0:
-        return who.group is not None and not state.pods_naming(who.key)
+        return who.group is not None and who.pods == 0
     return who.group is None or not who.running
 
 

@@ -34,6 +34,8 @@ class Roster:
     waiting: tuple[Pod, ...]
     gated: tuple[Pod, ...]
     succeeded: int
+    pods: int
+    unfinished: int
 
     @property
     def need(self) -> int:
@@ -78,14 +80,25 @@ class Roster:
 
 
 def roster(state: ClusterState, key: str) -> Roster:
-    """Sort the pods that name the group. A group that nobody names and that is not open is empty, without
-    PodGroup.
+    """Sort the pods that name the group; kept with the state until one of them or the group changes.
+
+    A group that nobody names and that is not open is empty, without PodGroup.
     """
+    kept = state.rosters.get(key)
+    if kept is None:
+        kept = _sorted_out(state, key)
+        if key in state.groups or kept.pods:
+            state.rosters[key] = kept
+    return kept
+
+
+def _sorted_out(state: ClusterState, key: str) -> Roster:
     bound: list[Pod] = []
     waiting: list[Pod] = []
     gated: list[Pod] = []
     succeeded = 0
-    for pod in state.pods_naming(key):
+    pods = state.pods_naming(key)
+    for pod in pods:
         if pod.finished:
             succeeded += pod.phase == "Succeeded"
         elif pod.node:
@@ -96,4 +109,13 @@ def roster(state: ClusterState, key: str) -> Roster:
             gated.append(pod)
         else:
             waiting.append(pod)
-    return Roster(key, state.groups.get(key), tuple(bound), tuple(waiting), tuple(gated), succeeded)
+    return Roster(
+        key=key,
+        group=state.groups.get(key),
+        bound=tuple(bound),
+        waiting=tuple(waiting),
+        gated=tuple(gated),
+        succeeded=succeeded,
+        pods=len(pods),
+        unfinished=sum(not pod.finished for pod in pods),
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from scheduling.engine.eligibility import bar
 from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodGroup
 from scheduling.engine.topology import TopologyIndex
 
+if TYPE_CHECKING:
+    from scheduling.engine.roster import Roster
+
 Bars = NDArray[np.int8]
 """``eligibility.Bar`` per row of the columns; meaningless on vacant rows."""
 
@@ -29,8 +33,8 @@ _ELIGIBILITY_CLASSES = 256
 
 
 class ClusterState:
-    """Mutable. ``seq``: of the last event in it. ``verdicts``: the last one recorded of each open
-    generation.
+    """Mutable. ``seq``: of the last event in it. ``verdicts``: the last one recorded of each open generation.
+    ``rosters``: kept by ``roster.roster``, forgotten here when a group or one of its pods changes.
     """
 
     def __init__(self) -> None:
@@ -47,6 +51,7 @@ class ClusterState:
         self._uids: dict[str, tuple[str, ...]] = {}
         self._indexes: dict[str | None, TopologyIndex] = {}
         self._bars: dict[Eligibility, tuple[int, Bars]] = {}
+        self.rosters: dict[str, Roster] = {}
 
     # --- what is asked
 
@@ -163,6 +168,7 @@ class ClusterState:
         if pod.uid in self.pods:
             self._withdraw(pod.uid)
         self.pods[pod.uid] = pod
+        self._forget(pod)
         known = self._uids.get(pod.key, ())
         if pod.uid not in known:
             self._uids[pod.key] = (*known, pod.uid)
@@ -176,6 +182,7 @@ class ClusterState:
         """Take the pod out; nothing happens when there is none of that uid."""
         if uid in self.pods:
             pod = self._withdraw(uid)
+            self._forget(pod)
             rest = tuple(other for other in self._uids[pod.key] if other != uid)
             if rest:
                 self._uids[pod.key] = rest
@@ -194,6 +201,7 @@ class ClusterState:
         if old is not None and old.uid != group.uid:
             self.verdicts.pop(group.key, None)
         self.groups[group.key] = group
+        self.rosters.pop(group.key, None)
 
     def close_group(self, key: str, uid: str) -> None:
         """End the generation; nothing happens unless it is the open one."""
@@ -201,6 +209,7 @@ class ClusterState:
         if group is not None and group.uid == uid:
             del self.groups[key]
             self.verdicts.pop(key, None)
+            self.rosters.pop(key, None)
 
     def record_verdict(self, key: str, summary: VerdictSummary) -> None:
         self.verdicts[key] = summary
@@ -220,12 +229,23 @@ class ClusterState:
         other._uids = self._uids.copy()
         other._indexes = self._indexes.copy()
         other._bars = self._bars.copy()
+        other.rosters = self.rosters.copy()
         return other
 
     # --- steps
 
+    def _forget(self, pod: Pod) -> None:
+        """Drop the rosters that the pod is or was in, and those of other pods of its name, which it may
+        replace.
+        """
+        self.rosters.pop(pod.group_key, None)
+        for uid in self._uids.get(pod.key, ()):
+            if uid in self.pods:
+                self.rosters.pop(self.pods[uid].group_key, None)
+
     def _withdraw(self, uid: str) -> Pod:
         pod = self.pods.pop(uid)
+        self.rosters.pop(pod.group_key, None)
         if pod.group:
             self._by_group.discard(pod.group_key, uid)
         if pod.node and not pod.finished:

@@ -26,12 +26,11 @@ class GroupStatus(StrEnum):
 
 
 def group_status(state: ClusterState, key: str) -> GroupStatus:
-    pods = state.pods_naming(key)
-    if not pods:
-        return GroupStatus.EMPTY
-    if all(pod.finished for pod in pods):
-        return GroupStatus.FINISHED
     who = roster(state, key)
+    if not who.pods:
+        return GroupStatus.EMPTY
+    if not who.unfinished:
+        return GroupStatus.FINISHED
     held = held_reason(who)
     if held is None and isinstance(undisputed(state, who), Conflict):
         return GroupStatus.ERROR
