@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import ClassVar, Literal, TypedDict
+from typing import ClassVar, Final, Literal, TypedDict
 
 import orjson
 
@@ -23,7 +23,7 @@ from scheduling.selectors.rack_map import Delta as MapDelta
 HEARTBEAT_SECONDS = 5.0
 """Between two heartbeats, and the longest that a lost hint can delay news."""
 
-HINT = "log.advanced"
+HINT: Final = "log.advanced"
 """Type of the message between processes (see ``LogAdvanced``); Channels calls it a handler name."""
 
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Literal, TypedDict
 
 import orjson
@@ -270,12 +270,8 @@ def _topology_keys(cluster: Cluster, all_labels: list[dict[str, str]]) -> list[T
         .annotate(groups=Count("pk"))
         .order_by()
     )
-    values: dict[str, set[str]] = {key: set() for key in used}
-    names = Counter(key for labels in all_labels for key in labels)
-    values |= {key: set() for key in names if _TOPOLOGY_WORD.search(key) and key not in values}
-    for labels in all_labels:
-        for key in labels.keys() & values.keys():
-            values[key].add(labels[key])
+    names = set(used).union(key for key in set().union(*all_labels) if _TOPOLOGY_WORD.search(key))
+    values = {key: {labels[key] for labels in all_labels if key in labels} for key in names}
     keys: list[TopologyKey] = [
         {"key": key, "domains": len(found), "groups": used.get(key, 0)} for key, found in values.items()
     ]
@@ -303,11 +299,20 @@ def _label(key: str) -> Func:
 
 
 def _state(unschedulable: bool, ready: bool, taints: str) -> int:
-    tainted = taints != "[]" and any(
+    return (
+        (CORDONED if unschedulable else 0)
+        | (0 if ready else NOT_READY)
+        | (TAINTED if _tainted(taints) else 0)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _tainted(taints: str) -> bool:
+    """Nodes are many and their lists of taints few."""
+    return any(
         effect in ("NoSchedule", "NoExecute") and not key.startswith("node.kubernetes.io/")
         for key, _, effect in orjson.loads(taints)
     )
-    return (CORDONED if unschedulable else 0) | (0 if ready else NOT_READY) | (TAINTED if tainted else 0)
 
 
 def _runs(occupants: str, group_index: dict[str, int]) -> list[list[int]]:
