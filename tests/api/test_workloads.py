@@ -7,11 +7,12 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.test import AsyncClient
 
+from scheduling.api.map import MapDeltaOut, MapOut
 from scheduling.ledger import store
 from scheduling.models import Cluster
 from scheduling.selectors import rack_map
 from scheduling.services.cycles import run_cycle
-from tests.api.support import GPU, RACK, Caller, dump, gang, pod_group
+from tests.api.support import GPU, RACK, Caller, dump, gang, pod, pod_group
 
 FORM: dict[str, Any] = {
     "namespace": "team-a",
@@ -110,6 +111,36 @@ def test_an_explanation_has_every_domain_and_a_sentence(scheduled: Cluster, view
     ]
     assert found["funnel"]["domains"] == 2 and found["unlabelled_nodes"] == 1
     assert found["assignments"] == [] and "3 members" in found["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("objects", "verdict", "reason"),
+    [
+        ([pod("x-0", "x")], "held", "no_podgroup"),
+        ([pod_group("x", 2), pod("x-0", "x")], "held", "not_enough_pods"),
+        ([pod_group("x", 1, "no.such/key"), pod("x-0", "x")], "proved_infeasible", "no_such_domain"),
+        ([pod_group("x", 1), pod("x-0", "x", gpus=4)], "placed", ""),
+    ],
+)
+def test_every_kind_of_decision_can_be_explained(
+    scheduled: Cluster, operator: Caller, objects: list[Any], verdict: str, reason: str
+) -> None:
+    assert operator("POST", "/clusters/demo/import", dump(*objects)).status_code == 200
+    found = operator("GET", "/clusters/demo/podgroups/team-a/x/explanation").json()
+    assert (found["verdict"], found["reason"]) == (verdict, reason) and found["sentence"]
+    assert len(found["assignments"]) == (verdict == "placed")
+    row = operator("GET", "/clusters/demo/podgroups/team-a/x").json()
+    assert row["generation"] == (0 if reason == "no_podgroup" else 1)
+
+
+def test_with_the_gate_off_an_explanation_says_that_the_law_is_not_enforced(
+    scheduled: Cluster, caller: Any
+) -> None:
+    admin = caller("view_cluster", "switch_gate")
+    admin("PATCH", "/clusters/demo/gates/TopologyAwareWorkloadScheduling", {"enabled": False})
+    found = admin("GET", "/clusters/demo/podgroups/team-a/wide/explanation").json()
+    assert found["enforced"] is False and found["topology_key"] == RACK and found["verdict"] == "placed"
+    assert admin("GET", "/clusters/demo").json()["enforced"] is False
 
 
 def test_the_sentence_follows_the_language_and_the_codes_do_not(scheduled: Cluster, viewer: Caller) -> None:
@@ -300,6 +331,13 @@ def test_the_map_is_of_one_moment_and_has_an_etag(scheduled: Cluster, viewer: Ca
     assert found["seq"] == head(scheduled) and found["domains"] == ["rack-1", "rack-2"]
     assert answer["ETag"] == f'"{found["epoch"]}-{found["seq"]}"' and "private" in answer["Cache-Control"]
     assert viewer("GET", "/clusters/demo/map").json()["key"] == RACK
+
+
+def test_map_and_deltas_are_of_the_form_that_is_documented(scheduled: Cluster, viewer: Caller) -> None:
+    whole = viewer("GET", "/clusters/demo/map").json()
+    assert MapOut.model_validate(whole).model_dump() == whole
+    delta = viewer("GET", f"/clusters/demo/map/deltas?since=0&key={RACK}").json()
+    assert MapDeltaOut.model_validate(delta).model_dump(by_alias=True) == delta
 
 
 def test_the_map_is_304_until_the_log_moves(
