@@ -9,7 +9,8 @@
 import { Advance, tellBody } from '../lib/advance';
 import { bindCopy } from '../lib/copy';
 import { Pill } from '../lib/pill';
-import { bindShortcuts } from '../lib/shortcuts';
+import { share } from '../lib/shared';
+import { bindShortcuts, typing } from '../lib/shortcuts';
 import { LiveSocket, browserClock, socketUrl } from '../lib/socket';
 import type { Message } from '../map/protocol';
 
@@ -32,10 +33,10 @@ function listen(path: string): void {
   });
   pill.show('catching', 0, 0);
   socket.connect();
-  document.addEventListener('visibilitychange', () => { if (!document.hidden) socket.check(); });
-  addEventListener('online', () => socket.check());
+  socket.watchPage();
 }
 
+share({ Advance, LiveSocket, Pill, browserClock, socketUrl, tellBody, typing });
 bindShortcuts();
 bindCopy();
 const path = document.body.dataset['wsUrl'];

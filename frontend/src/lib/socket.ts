@@ -84,6 +84,12 @@ export class LiveSocket {
     this.connect();
   }
 
+  /** Looks again when the page is shown or the network is back. */
+  watchPage(): void {
+    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.check(); });
+    addEventListener('online', () => this.check());
+  }
+
   stop(): void {
     this.ended = true;
     this.drop();

@@ -1,7 +1,8 @@
 // The map page: holds model, layout and scene together, and answers what people and the feed do.
-import { Advance, tellBody } from '../lib/advance';
-import { Pill, type LiveState } from '../lib/pill';
-import { LiveSocket, browserClock, socketUrl } from '../lib/socket';
+import type { Advance } from '../lib/advance';
+import type { LiveState, Pill } from '../lib/pill';
+import { shared } from '../lib/shared';
+import type { LiveSocket } from '../lib/socket';
 import { Refused, candidates as fetchCandidates, source } from './api';
 import { Controls } from './controls';
 import { Words, type Candidates } from './describe';
@@ -19,6 +20,7 @@ import { parse, type Test } from './search';
 import { read, written, type ViewState } from './url';
 import { View } from './view';
 
+const { browserClock, tellBody, ...lib } = shared();
 const NONE: Hit = { block: -1, node: -1 };
 const HUES = 7;
 /** Outlined domains of a picked group. */
@@ -36,8 +38,8 @@ export class MapApp implements MapActions {
   private readonly controls: Controls;
   private readonly feed: Feed;
   private readonly socket: LiveSocket;
-  private readonly pill = new Pill();
-  private readonly advance = new Advance(browserClock, (seq) => this.advanced(seq));
+  private readonly pill: Pill = new lib.Pill();
+  private readonly advance: Advance = new lib.Advance(browserClock, (seq) => this.advanced(seq));
   private readonly view = new View();
   private readonly url: ViewState;
   private model = new Model();
@@ -83,7 +85,7 @@ export class MapApp implements MapActions {
       state: (state, seq, asOf) => this.showState(state, seq, asOf),
       failed: (error) => this.failed(error),
     }, browserClock);
-    this.socket = new LiveSocket(() => socketUrl(dataset['wsUrl']!, this.socketKey ?? this.url.key), {
+    this.socket = new lib.LiveSocket(() => lib.socketUrl(dataset['wsUrl']!, this.socketKey ?? this.url.key), {
       message: (body) => this.receive(body as Message),
       closed: (refused) => {
         this.feed.disconnected();
@@ -100,8 +102,7 @@ export class MapApp implements MapActions {
     new ResizeObserver(() => this.resized()).observe(this.host);
     document.addEventListener('tas:theme', () => this.retheme());
     matchMedia('(forced-colors: active)').addEventListener('change', () => this.retheme());
-    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.socket.check(); });
-    addEventListener('online', () => this.socket.check());
+    this.socket.watchPage();
     // The socket first, so that nothing is missed between snapshot and first message; it needs to know the key.
     if (this.url.key) this.connect(this.url.key);
     this.feed.restart();
@@ -125,12 +126,13 @@ export class MapApp implements MapActions {
     this.query = parse(this.url.q);
     this.relayout();
     this.restoreSelection(this.loaded ? at : this.url.sel);
-    this.loaded = true;
     if (snapshot.nodes.index.length) this.frame.hideNote();
     else this.frame.showNote(this.messages.say('empty'), this.messages.say('emptyHint'));
     this.explain();
     this.writeUrl();
-    this.advance.to(snapshot.seq);
+    // The page was rendered a moment ago; only a later snapshot is news to it.
+    if (this.loaded) this.advance.to(snapshot.seq);
+    this.loaded = true;
   }
 
   private apply(delta: Delta): void {

@@ -56,11 +56,13 @@ export class Controls {
     if (this.search) this.search.value = state.q;
   }
 
+  /** The keys as the server lists them, and the current one even if no node carries it. */
   keys(keys: TopologyKey[], current: string): void {
     const select = this.keySelect;
     if (!select) return;
-    const listed = keys.some(({ key }) => key === current) ? keys : [{ key: current, domains: 0, groups: 0 }, ...keys];
-    select.replaceChildren(...listed.map(({ key, domains }) => new Option(`${key} (${this.messages.count(domains)})`, key, false, key === current)));
+    select.replaceChildren(...keys.map(({ key, domains }) => new Option(`${key} (${this.messages.count(domains)})`, key)));
+    select.value = current;
+    if (select.value !== current) select.add(new Option(current, current, true, true));
   }
 
   kpi(kpi: Kpi): void {

@@ -1,5 +1,5 @@
 // Pointer, wheel and keys on the map, turned into the few things that one can do with it.
-import { typing } from '../lib/shortcuts';
+import { shared } from '../lib/shared';
 
 export interface MapActions {
   hover(x: number, y: number): void;
@@ -37,7 +37,7 @@ export function bindInput(host: HTMLElement, actions: MapActions): void {
     event.preventDefault();
   });
   document.addEventListener('keydown', (event) => {
-    if (event.defaultPrevented || typing(event)) return;
+    if (event.defaultPrevented || shared().typing(event)) return;
     if (event.key === 'Escape') actions.escape();
     else if (event.key === '.') actions.nextAnomaly();
     else if (event.key === 'l') actions.togglePause();

@@ -1,43 +1,38 @@
-// Every sentence of the map, in English; the template gives translations as JSON in <script id="map-messages">.
-// {braces} are placeholders. A key that the template leaves out stays English.
-export const ENGLISH = {
-  domain: '{domain}: {nodes} nodes · {free}/{gpus} GPUs free',
-  unlabelled: 'no {key} label',
-  node: '{node} · {domain} · {free}/{gpus} GPUs free',
-  cordoned: 'cordoned',
-  notReady: 'not ready',
-  tainted: 'tainted',
-  nodeIs: '{node} {state}',
-  more: '{count} more',
-  fits: '{fits} of {need} members fit',
-  rank: 'rank {rank}',
-  holders: 'held by {groups}',
-  noGroup: 'pods of no PodGroup',
-  matches: '{count} nodes match',
-  changed: '{count} nodes changed',
-  loading: 'Loading the map…',
-  empty: 'No nodes yet.',
-  emptyHint: 'Import a cluster to see its racks.',
-  failed: 'The map could not be loaded.',
-  signedOut: 'You are signed out, or may not see this cluster.',
-  retry: 'Retry',
-  zoomIn: 'Zoom in',
-  zoomOut: 'Zoom out',
-  fit: 'Show all',
-  openNode: 'Open node',
-  openDomain: 'Open domain',
-  openGroup: 'Open PodGroup',
-  pick: 'Highlight',
-  unpick: 'Clear highlight',
-  column_group: 'PodGroup',
-  column_gpus: 'GPUs',
-  column_node: 'Node',
-  column_free: 'Free',
-  others: 'others',
-  close: 'Close',
-};
-
-export type Key = keyof typeof ENGLISH;
+// Every sentence of the map. The page gives them in its language as JSON in <script id="map-messages">, all of them
+// (scheduling/console/map_messages.py); a key without one is shown as it is. {braces} are placeholders.
+export type Key =
+  | 'domain' // {domain}: {nodes} nodes · {free}/{gpus} GPUs free
+  | 'unlabelled' // no {key} label
+  | 'node' // {node} · {domain} · {free}/{gpus} GPUs free
+  | 'cordoned' // cordoned
+  | 'notReady' // not ready
+  | 'tainted' // tainted
+  | 'nodeIs' // {node} {state}
+  | 'more' // {count} more
+  | 'fits' // {fits} of {need} members fit
+  | 'rank' // rank {rank}
+  | 'holders' // held by {groups}
+  | 'noGroup' // pods of no PodGroup
+  | 'matches' // {count} nodes match
+  | 'changed' // {count} nodes changed
+  | 'loading' // Loading the map…
+  | 'empty' // No nodes yet.
+  | 'emptyHint' // Import a cluster to see its racks.
+  | 'failed' // The map could not be loaded.
+  | 'signedOut' // You are signed out, or may not see this cluster.
+  | 'retry' // Retry
+  | 'zoomIn' // Zoom in
+  | 'zoomOut' // Zoom out
+  | 'fit' // Show all
+  | 'openNode' // Open node
+  | 'openDomain' // Open domain
+  | 'pick' // Highlight
+  | 'unpick' // Clear highlight
+  | 'column_group' // PodGroup
+  | 'column_gpus' // GPUs
+  | 'column_node' // Node
+  | 'column_free' // Free
+  | 'others' // others;
 
 export class Messages {
   private readonly number: Intl.NumberFormat;
@@ -47,7 +42,7 @@ export class Messages {
   }
 
   say(key: Key, values: Record<string, string | number> = {}): string {
-    return (this.texts[key] ?? ENGLISH[key]).replace(/\{(\w+)\}/g, (whole, name: string) => {
+    return (this.texts[key] ?? key).replace(/\{(\w+)\}/g, (whole, name: string) => {
       const value = values[name];
       return value === undefined ? whole : typeof value === 'number' ? this.count(value) : value;
     });
