@@ -183,6 +183,7 @@ class Migration(migrations.Migration):
                 ),
                 ("created", models.DateTimeField(null=True)),
                 ("removed", models.BooleanField(default=False)),
+                ("added_seq", models.BigIntegerField()),
                 ("changed_seq", models.BigIntegerField()),
                 ("changed_at", models.DateTimeField()),
             ],

@@ -22,6 +22,7 @@ class PodRow(models.Model):
     unmodelled = models.JSONField(default=list, help_text="What it uses that the engine does not model.")
     created = models.DateTimeField(null=True)
     removed = models.BooleanField(default=False)
+    added_seq = models.BigIntegerField()
     changed_seq = models.BigIntegerField()
     changed_at = models.DateTimeField()
 

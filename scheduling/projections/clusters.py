@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from scheduling.engine.model import TAS_GATES
 from scheduling.ledger import events as e
 from scheduling.ledger.store import Recorded, to_datetime
 from scheduling.projections.tables import ClusterRecord, Tables
@@ -22,15 +21,8 @@ def apply(tables: Tables, recorded: Recorded) -> None:
         tables.cluster.mode = event.mode
     elif isinstance(event, e.FeatureGateChanged):
         tables.cluster.gates = {**tables.cluster.gates, event.gate: event.enabled}
-        tables.naming.stale.update(tables.open_groups)
     elif isinstance(event, e.SnapshotImported):
         tables.cluster.last_import_at = moment
     else:
         return
     tables.cluster_dirty = True
-
-
-def tas_enforced(tables: Tables) -> bool:
-    """Whether all gates of topology-aware scheduling are on."""
-    gates = tables.cluster.gates if tables.cluster is not None else {}
-    return all(gates.get(gate, False) for gate in TAS_GATES)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from scheduling.ledger import fold
 from scheduling.ledger.store import Recorded, to_datetime
-from scheduling.projections import clusters, nodes, pod_groups, pods
+from scheduling.projections import clusters, nodes, pod_groups, pods, stale
 from scheduling.projections.tables import Tables
 
 PROJECTIONS = {
@@ -21,6 +22,9 @@ PROJECTIONS = {
 def apply(tables: Tables, commit: Sequence[Recorded]) -> None:
     """Change the tables by the events of one append."""
     for recorded in commit:
+        stale.mark(tables, recorded.event)
+        fold.apply(tables.state, recorded)
+        stale.mark(tables, recorded.event)
         clusters.apply(tables, recorded)
         nodes.apply(tables, recorded)
         pods.apply(tables, recorded)

@@ -6,11 +6,13 @@ changed in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
+
+from scheduling.engine.state import ClusterState
 
 
 @dataclass(slots=True)
@@ -60,16 +62,13 @@ class PodRecord:
     unmodelled: list[str]
     created: datetime | None
     removed: bool
+    added_seq: int
     changed_seq: int
     changed_at: datetime
 
     @property
     def group_key(self) -> str:
         return f"{self.namespace}/{self.group}" if self.group else ""
-
-    @property
-    def finished(self) -> bool:
-        return self.phase in ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
@@ -173,75 +172,40 @@ class Table(Generic[Key, Record]):
         self._before.clear()
 
 
-class Bundle:
-    """Sets of pod uids by node or by group; a partial one knows which sets it holds as a whole."""
-
-    def __init__(self, *, whole: bool) -> None:
-        self._uids: dict[str, set[str]] = {}
-        self._loaded: set[str] | None = None if whole else set()
-        self.stale: set[str] = set()
-
-    def load(self, names: Iterable[str]) -> None:
-        if self._loaded is not None:
-            self._loaded.update(names)
-
-    def add(self, name: str, uid: str) -> None:
-        self._uids.setdefault(name, set()).add(uid)
-
-    def discard(self, name: str, uid: str) -> None:
-        uids = self._uids.get(name)
-        if uids is not None:
-            uids.discard(uid)
-            if not uids:
-                del self._uids[name]
-
-    def get(self, name: str) -> list[str]:
-        """Sorted. LookupError when a partial bundle does not hold all of them."""
-        if self._loaded is not None and name not in self._loaded:
-            raise LookupError(f"the pods of {name} were not loaded")
-        return sorted(self._uids.get(name, ()))
-
-
 class Tables:
     """All projections of one cluster; ``whole``: they start empty, or hold everything there is.
 
-    ``groups`` by (key, uid). ``open_groups``: uid of the PodGroup that is open under a key. ``on_node``:
-    unfinished pods by the node they are bound to. ``naming``: pods by the key of the group they name. The
-    ``stale`` sets of these two name the nodes and groups to settle at the end of the commit. ``next_index``:
-    for the next new node.
+    ``state`` is the cluster as the events make it. When not whole it holds what the loaded rows know: all
+    pods on the nodes of ``loaded_nodes``, all pods that name the groups of ``loaded_groups``, and what else
+    decides how these stand. ``groups`` by (key, uid). The ``stale`` sets name the nodes and groups to settle
+    at the end of the commit. ``next_index``: for the next new node.
     """
 
     def __init__(self, *, whole: bool) -> None:
+        self.state = ClusterState()
         self.cluster: ClusterRecord | None = None
         self.cluster_dirty = False
         self.nodes: Table[str, NodeRecord] = Table(whole=whole)
         self.pods: Table[str, PodRecord] = Table(whole=whole)
         self.groups: Table[tuple[str, str], PodGroupRecord] = Table(whole=whole)
-        self.open_groups: dict[str, str] = {}
-        self.on_node = Bundle(whole=whole)
-        self.naming = Bundle(whole=whole)
+        self.loaded_nodes: set[str] | None = None if whole else set()
+        self.loaded_groups: set[str] | None = None if whole else set()
+        self.stale_nodes: set[str] = set()
+        self.stale_groups: set[str] = set()
         self.next_index = 0
 
-    def place(self, pod: PodRecord) -> None:
-        """Enter a pod into the bundles, and mark where it is as stale."""
-        self._each(pod, lambda bundle, name: bundle.add(name, pod.uid))
+    def take_stale_nodes(self) -> list[str]:
+        """Sorted; none are left. LookupError when what is on one of them was not loaded."""
+        return _take(self.stale_nodes, self.loaded_nodes)
 
-    def displace(self, pod: PodRecord) -> None:
-        """Take a pod out of the bundles, before it changes, and mark where it was as stale."""
-        self._each(pod, lambda bundle, name: bundle.discard(name, pod.uid))
+    def take_stale_groups(self) -> list[str]:
+        """Sorted; none are left. LookupError when the members of one of them were not loaded."""
+        return _take(self.stale_groups, self.loaded_groups)
 
-    def _each(self, pod: PodRecord, act: Callable[[Bundle, str], None]) -> None:
-        if pod.removed:
-            return
-        if pod.node and not pod.finished:
-            act(self.on_node, pod.node)
-            self.on_node.stale.add(pod.node)
-        if pod.group:
-            act(self.naming, pod.group_key)
-            self.naming.stale.add(pod.group_key)
 
-    def pods_on(self, node: str) -> list[PodRecord]:
-        return [self.pods.rows[uid] for uid in self.on_node.get(node)]
-
-    def pods_naming(self, group_key: str) -> list[PodRecord]:
-        return [self.pods.rows[uid] for uid in self.naming.get(group_key)]
+def _take(stale: set[str], loaded: set[str] | None) -> list[str]:
+    taken = sorted(stale)
+    stale.clear()
+    if loaded is not None and not loaded.issuperset(taken):
+        raise LookupError(f"the pods of {sorted(set(taken) - loaded)} were not loaded")
+    return taken

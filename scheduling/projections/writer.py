@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from scheduling.ledger import events as e
 from scheduling.ledger.binary import binary_cursor
 from scheduling.ledger.store import Recorded
-from scheduling.projections import commit, storage
+from scheduling.projections import commit, objects, stale, storage
 from scheduling.projections.storage import GROUPS, NODES, PODS
 from scheduling.projections.tables import PodRecord, Tables
 
@@ -44,26 +44,37 @@ def project(stream_id: int, recorded: Sequence[Recorded]) -> None:
 
 
 def prefetch(stream_id: int, events: Sequence[e.Event]) -> Tables:
-    """As much of the stored tables as the events touch, in a fixed number of queries."""
+    """As much of the stored tables as the events concern (see ``stale``), in a fixed number of queries."""
     tables = Tables(whole=False)
     tables.cluster = storage.load_cluster(stream_id)
     touched = Touched(events)
-    # The pods of the events tell nodes and groups that the events do not name: where a pod was before.
-    found = PODS.load(stream_id, "uid = any(%b::text[])", sorted(touched.pods))
+    # The pods themselves, others of their names: they tell where they were before, which the events do not.
+    found = PODS.load(
+        stream_id,
+        f"uid = any(%b::text[]) or ((namespace, name) in {_KEYS} and not removed)",
+        sorted(touched.pods),
+        *_split(touched.pod_keys),
+    )
     nodes = touched.nodes | {pod.node for pod in found if pod.node}
     keys = touched.groups | {pod.group_key for pod in found if pod.group}
     on = PODS.load(stream_id, "node = any(%b::text[]) and not removed", sorted(nodes))
-    # What becomes of a node decides how the groups with members on it stand.
     keys |= {pod.group_key for pod in on if pod.group and pod.node in touched.changing_nodes}
     if touched.gates:
         keys |= {row.key for row in GROUPS.load(stream_id, "not closed")}
     naming = PODS.load(stream_id, f'(namespace, "group") in {_KEYS} and not removed', *_split(keys))
-    _take_pods(tables, (*found, *on, *naming), asked=touched.pods)
-    tables.on_node.load(nodes)
-    tables.naming.load(keys)
-    # Of the nodes that these groups' members are on, only the labels are looked at.
+    # Of pods with one name only the newest can be placed, whatever group the others are in.
+    known = {pod.uid for pod in (*found, *on, *naming)}
+    unbound = {f"{pod.namespace}/{pod.name}" for pod in naming if not pod.node}
+    condition = f"(namespace, name) in {_KEYS} and not removed and not uid = any(%b::text[])"
+    namesakes = PODS.load(stream_id, condition, *_split(unbound), sorted(known))
+    # Of the nodes that members are on, only the labels are looked at.
     _take_nodes(tables, stream_id, nodes | {pod.node for pod in naming if pod.node}, touched.added_nodes)
+    _take_pods(tables, (*found, *on, *naming, *namesakes), asked=touched.pods)
     _take_groups(tables, stream_id, keys, touched.group_objects)
+    tables.loaded_nodes, tables.loaded_groups = nodes, keys
+    if tables.cluster is not None:
+        tables.state.mode = tables.cluster.mode
+        tables.state.gates.update(tables.cluster.gates)
     return tables
 
 
@@ -71,38 +82,41 @@ _KEYS = "(select * from unnest(%b::text[], %b::text[]))"
 
 
 def _split(keys: Collection[str]) -> tuple[list[str], list[str]]:
-    """Group keys as two arrays, of namespaces and of names."""
+    """Keys as two arrays, of namespaces and of names."""
     ordered = sorted(keys)
     return [key.partition("/")[0] for key in ordered], [key.partition("/")[2] for key in ordered]
 
 
-def _take_pods(tables: Tables, found: Iterable[PodRecord], asked: Collection[str]) -> None:
-    rows = {pod.uid: pod for pod in found}
-    tables.pods.load(asked, rows)
-    for pod in rows.values():
-        tables.place(pod)
-    tables.on_node.stale.clear()  # taking rows over changes nothing
-    tables.naming.stale.clear()
-
-
 def _take_nodes(tables: Tables, stream_id: int, names: Collection[str], added: Collection[str]) -> None:
     found = NODES.load(stream_id, "name = any(%b::text[])", sorted(names))
-    tables.nodes.load(names, {node.name: node for node in found})
+    tables.nodes.load(names, {row.name: row for row in found})
+    for row in found:
+        if not row.removed:
+            tables.state.set_node(objects.node(row))
     if not tables.nodes.rows.keys() >= set(added):
         with binary_cursor() as cursor:
             cursor.execute("select count(*) from scheduling_noderow where cluster_id = %s", [stream_id])
             (tables.next_index,) = cursor.fetchone() or (0,)
 
 
+def _take_pods(tables: Tables, found: Iterable[PodRecord], asked: Collection[str]) -> None:
+    rows = {row.uid: row for row in found}
+    tables.pods.load(asked, rows)
+    for row in sorted(rows.values(), key=lambda row: row.added_seq):  # of equally old ones the later is newer
+        if not row.removed:
+            tables.state.set_pod(objects.pod(row))
+
+
 def _take_groups(
-    tables: Tables, stream_id: int, keys: Collection[str], objects: Collection[tuple[str, str]]
+    tables: Tables, stream_id: int, keys: Collection[str], named: Collection[tuple[str, str]]
 ) -> None:
     condition = f"((namespace, name) in {_KEYS} and not closed) or uid = any(%b::text[])"
-    uids = sorted(uid for _, uid in objects if uid)
-    found = GROUPS.load(stream_id, condition, *_split(keys), uids)
-    asked = {*objects, *((key, "") for key in keys)}
+    found = GROUPS.load(stream_id, condition, *_split(keys), sorted(uid for _, uid in named if uid))
+    asked = {*named, *((key, "") for key in keys)}
     tables.groups.load(asked, {(row.key, row.uid): row for row in found})
-    tables.open_groups = {row.key: row.uid for row in found if row.uid and not row.closed}
+    for row in found:
+        if row.uid and not row.closed:
+            tables.state.set_group(objects.pod_group(row))
 
 
 class Touched:
@@ -110,6 +124,7 @@ class Touched:
 
     def __init__(self, events: Iterable[e.Event]) -> None:
         self.pods: set[str] = set()
+        self.pod_keys: set[str] = set()
         self.nodes: set[str] = set()
         self.added_nodes: set[str] = set()
         self.changing_nodes: set[str] = set()
@@ -117,6 +132,9 @@ class Touched:
         self.group_objects: set[tuple[str, str]] = set()
         self.gates = False
         for event in events:
+            for uid, key in stale.pods_of(event):
+                self.pods.add(uid)
+                self.pod_keys.add(key)
             self._see(event)
 
     def _see(self, event: e.Event) -> None:
@@ -129,18 +147,15 @@ class Touched:
             case e.NodeUpdated() | e.NodeRemoved():
                 self._node(event.name)
             case e.PodAdded():
-                self._pod(event.pod.uid, event.pod.namespace, event.pod.node, event.pod.group)
+                self._at(event.pod.namespace, event.pod.node, event.pod.group)
             case e.PodUpdated():
                 changes = dict(event.changes)
-                self._pod(event.uid, event.namespace, changes.get("node", ""), changes.get("group", ""))
-            case e.PodRemoved():
-                self._pod(event.uid, event.namespace, event.node, event.group)
+                self._at(event.namespace, changes.get("node", ""), changes.get("group", ""))
             case e.PodGroupCreated():
                 self._group(event.group.namespace, event.group.name, event.group.uid)
             case e.PodGroupPlaced():
                 self._group(event.namespace, event.name, event.uid)
-                for uid, _, node in event.assignments:
-                    self._pod(uid, event.namespace, node, "")
+                self.nodes.update(node for _, _, node in event.assignments)
             case (
                 e.PodGroupUpdated()
                 | e.PodGroupClosed()
@@ -155,8 +170,8 @@ class Touched:
         self.nodes.add(name)
         self.changing_nodes.add(name)
 
-    def _pod(self, uid: str, namespace: str, node: str, group: str) -> None:
-        self.pods.add(uid)
+    def _at(self, namespace: str, node: str, group: str) -> None:
+        """Where a pod comes to."""
         if node:
             self.nodes.add(node)
         if group:

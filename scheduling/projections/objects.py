@@ -1,0 +1,51 @@
+"""Engine objects as far as rows know them: enough to tell how nodes and groups stand, not to place pods."""
+
+from __future__ import annotations
+
+from scheduling.engine.model import Node, Pod, PodGroup, Shape, Taint
+from scheduling.ledger.store import to_milliseconds
+from scheduling.projections.tables import NodeRecord, PodGroupRecord, PodRecord
+
+
+def node(row: NodeRecord) -> Node:
+    return Node(
+        name=row.name,
+        uid=row.uid,
+        labels=tuple(sorted(row.labels.items())),
+        taints=tuple(Taint(*taint) for taint in row.taints),
+        unschedulable=row.unschedulable,
+        ready=row.ready,
+        allocatable=tuple(sorted(row.allocatable.items())),
+    )
+
+
+def pod(row: PodRecord) -> Pod:
+    """Its labels and where it may be placed are not in the row."""
+    return Pod(
+        namespace=row.namespace,
+        name=row.name,
+        uid=row.uid,
+        shape=Shape(tuple(sorted(row.requests.items())), unmodelled=tuple(row.unmodelled)),
+        node=row.node,
+        group=row.group,
+        priority=row.priority,
+        phase=row.phase,
+        terminating=row.terminating,
+        gated=row.gated,
+        scheduler_name=row.scheduler_name,
+        created=to_milliseconds(row.created) if row.created else 0,
+    )
+
+
+def pod_group(row: PodGroupRecord) -> PodGroup:
+    return PodGroup(
+        namespace=row.namespace,
+        name=row.name,
+        uid=row.uid,
+        policy=row.policy,
+        min_count=row.min_count,
+        topology_key=row.topology_key,
+        priority=row.priority,
+        generation=row.generation,
+        unmodelled=tuple(row.spec_unmodelled),
+    )

@@ -1,0 +1,175 @@
+"""Random histories of a small cluster: commits of events that the state before allows, sensible or not."""
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from scheduling.engine.model import TAS_GATES, Node, Pod, PodGroup, Shape
+from scheduling.engine.state import ClusterState
+from scheduling.ledger import events as e
+from scheduling.ledger import fold
+from scheduling.ledger.events import Event
+
+RACK = "topology.example.com/rack"
+NODES = ("n1", "n2", "n3", "n4")
+GROUPS = ("a", "b")
+SHAPES = (
+    Shape((("cpu", 1_000), ("pods", 1))),
+    Shape((("cpu", 2_000), ("nvidia.com/gpu", 2), ("pods", 1))),
+    Shape((("cpu", 500), ("pods", 1)), unmodelled=("hostPorts",)),
+)
+Commit = list[Event]
+
+
+class Teller:
+    """Tells a history: keeps the state so far and draws what happens next."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+        self.state = ClusterState()
+        self.made = 0
+        self.generations: dict[str, int] = {}
+
+    def pick(self, values: Any) -> Any:
+        return self.draw(st.sampled_from(list(values)))
+
+    def uid(self) -> str:
+        self.made += 1
+        return f"uid-{self.made}"
+
+    def commit(self) -> Commit:
+        return [event for _ in range(self.draw(st.integers(1, 4))) for event in self.happening()]
+
+    def happening(self) -> Commit:
+        told = self.pick(
+            (
+                self.node,
+                self.node,
+                self.pod,
+                self.pod,
+                self.pod,
+                self.group,
+                self.decision,
+                self.decision,
+                self.cluster,
+            )
+        )()
+        for event in told:
+            fold.apply(self.state, event)
+        return list(told)
+
+    def cluster(self) -> Commit:
+        gate = e.FeatureGateChanged(self.pick(TAS_GATES), self.draw(st.booleans()))
+        return [self.pick((e.ClusterModeChanged("observed"), gate, e.SnapshotImported("", (), (), ())))]
+
+    def labels(self) -> tuple[tuple[str, str], ...]:
+        return self.pick(((), ((RACK, "r1"),), ((RACK, "r1"),), ((RACK, "r2"),)))
+
+    def node(self) -> Commit:
+        name = self.pick(NODES)
+        node = self.state.nodes.get(name)
+        if node is None:
+            allocatable = (("cpu", 8_000), ("nvidia.com/gpu", self.pick((0, 8))), ("pods", 10))
+            return [e.NodeAdded(Node(name, self.uid(), self.labels(), allocatable=allocatable))]
+        if self.draw(st.integers(0, 3)) == 0:
+            return [e.NodeRemoved(name, node.uid)]
+        new = replace(node, labels=self.labels(), unschedulable=self.draw(st.booleans()))
+        update = e.NodeUpdated.between(node, new)
+        return [update] if update else []
+
+    def pod(self) -> Commit:
+        if not self.state.pods or self.draw(st.booleans()):
+            pod = Pod(
+                "ml", f"p{self.draw(st.integers(0, 9))}", self.uid(), self.pick(SHAPES),
+                node=self.pick(("", "", "", *NODES)), group=self.pick(("", *GROUPS, *GROUPS)),
+                scheduler_name=self.pick(("default-scheduler",) * 5 + ("other",)),
+                gated=self.draw(st.integers(0, 5)) == 0,
+                created=self.pick((0, 1_700_000_000_000)),
+            )  # fmt: skip
+            return [e.PodAdded(pod)]
+        pod = self.state.pods[self.pick(sorted(self.state.pods))]
+        if self.draw(st.integers(0, 3)) == 0:
+            return [e.PodRemoved(pod.namespace, pod.name, pod.uid, pod.node, pod.group, "deleted")]
+        new = replace(
+            pod,
+            phase=self.pick(("Pending", "Running", "Succeeded", "Failed")),
+            node=self.pick((pod.node, *NODES)),
+            terminating=self.draw(st.booleans()),
+            gated=pod.gated and self.draw(st.booleans()),
+            group=self.pick((pod.group, pod.group, pod.group, *GROUPS)),
+            shape=self.pick((pod.shape, *SHAPES)),
+            labels=self.pick((pod.labels, (("a", "b"),))),
+        )
+        update = e.PodUpdated.between(pod, new)
+        return [update] if update else []
+
+    def group(self) -> Commit:
+        name = self.pick(GROUPS)
+        group = self.state.groups.get(f"ml/{name}")
+        if group is None or self.draw(st.integers(0, 2)) == 0:
+            return self.generation(name, group)
+        if self.draw(st.booleans()):
+            return [e.PodGroupClosed("ml", name, group.uid, group.generation, "ended")]
+        new = replace(group, min_count=self.draw(st.integers(1, 3)), unmodelled=self.pick(((), ("dra",))))
+        update = e.PodGroupUpdated.between(group, new)
+        return [update] if update else []
+
+    def generation(self, name: str, old: PodGroup | None) -> Commit:
+        number = self.generations[name] = self.generations.get(name, 0) + 1
+        group = PodGroup(
+            "ml", name, self.uid(), self.pick(("gang", "gang", "basic")), self.draw(st.integers(1, 3)),
+            self.pick(("", RACK, RACK)), self.pick((None, 5)), number,
+            created=self.pick((0, 1_700_000_000_000)),
+        )  # fmt: skip
+        if group.policy == "basic":
+            group = replace(group, min_count=1)
+        closed = [] if old is None else [e.PodGroupClosed("ml", name, old.uid, old.generation, "superseded")]
+        return [*closed, e.PodGroupCreated(group)]
+
+    def decision(self) -> Commit:
+        keys = self.state.group_keys()
+        if not keys:
+            return []
+        key = self.pick(keys)
+        name = key.partition("/")[2]
+        group = self.state.groups.get(key)
+        members = self.state.members(key)
+        bound = sum(1 for pod in members if pod.node)
+        need = group.min_count if group else 1
+        if group is None:
+            return [e.PodGroupHeld("ml", name, "", 0, "no_podgroup", need, len(members), bound)]
+        about = ("ml", name, group.uid, group.generation)
+        waiting = [pod for pod in members if not pod.node]
+        assigned = [(pod.uid, pod.name, self.pick(NODES)) for pod in waiting if self.draw(st.booleans())]
+        placing = (
+            *about, "exact", group.topology_key, True, "r1", need, len(members), bound + len(assigned),
+            tuple(assigned),
+        )  # fmt: skip
+        table = e.DomainTable((), (), (), (), (), (), (), (), ())
+        return [
+            self.pick(
+                (
+                    e.PodGroupPlaced(*placing),
+                    e.PodGroupPlaced(*placing),
+                    e.PlacementForecast(*placing),
+                    e.PodGroupUnschedulable(
+                        *about, "exact", group.topology_key, True, "not_found", "capacity", "r2", need,
+                        len(members), bound, bound, (("cpu", 5),), (2, 2, 2, 1, 0), 0, False, (), table,
+                    ),
+                    e.PodGroupHeld(*about, "not_enough_pods", need, len(members), bound),
+                    e.PodGroupConflicted(*about, "domain_lost", ("r1",), ("n9",), need, len(members), bound),
+                )
+            )
+        ]  # fmt: skip
+
+
+@st.composite
+def histories(draw: st.DrawFn, most: int = 12) -> list[Commit]:
+    """The registration, and then commits of one or several events."""
+    teller = Teller(draw)
+    gates = tuple((gate, draw(st.integers(0, 4)) > 0) for gate in TAS_GATES)
+    registered = e.ClusterRegistered("demo", "simulated", gates)
+    fold.apply(teller.state, registered)
+    told = [teller.commit() for _ in range(draw(st.integers(1, most)))]
+    return [[registered], *(commit for commit in told if commit)]
