@@ -36,12 +36,14 @@ def show(
     if cluster is not None:
         request.session[LAST_CLUSTER] = cluster.name
         off = clusters.off_gates(cluster)
+        head = clusters.head(cluster)
         frame |= {
             "off_gates": off,
             "enforced": not off,
             "simulated": cluster.mode == Cluster.Mode.SIMULATED,
             "pending_count": clusters.pending_count(cluster),
-            "head_seq": clusters.head(cluster),
+            "head_seq": head,
+            "cycle_due": head > cluster.last_cycle_seq,
         }
     return render(request, f"scheduling/{template}", frame | context, status=status)
 

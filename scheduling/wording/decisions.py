@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import get_language, gettext, ngettext
 
 from scheduling.engine.decision import Decision
 from scheduling.engine.reasons import Reason, Verdict
@@ -15,8 +16,8 @@ from scheduling.wording import units, words
 class Facts:
     """The codes and numbers that a sentence is made of.
 
-    ``fits``: members that fit in ``domain``, those bound there included. ``assigned``: members that this decision puts
-    on nodes (0 when that is not known). ``enforced``: whether the one-domain law held.
+    ``fits``: members that fit in ``domain``, those bound there included. ``enforced``: whether the one-domain
+    law held. ``forecast``: of an observed cluster. ``planned``: decided, but in no log: nothing is placed yet.
     """
 
     verdict: str
@@ -32,6 +33,7 @@ class Facts:
     fits_across_domains: bool = False
     unmodelled: tuple[str, ...] = ()
     forecast: bool = False
+    planned: bool = False
 
     @property
     def scope_key(self) -> str:
@@ -45,7 +47,12 @@ class Sentences:
     details: tuple[str, ...]
 
     def __str__(self) -> str:
-        return " ".join((self.headline, *self.details))
+        return joined((self.headline, *self.details))
+
+
+def joined(sentences: Iterable[str]) -> str:
+    """Sentences one after the other; Japanese sets no space after a full stop."""
+    return ("" if (get_language() or "").startswith("ja") else " ").join(sentences)
 
 
 def facts_of_decision(decision: Decision) -> Facts:
@@ -65,6 +72,7 @@ def facts_of_decision(decision: Decision) -> Facts:
         short_of=best.short_of if best and not decision.placed else (),
         fits_across_domains=decision.fits_across_domains,
         unmodelled=decision.unmodelled,
+        planned=bool(decision.assignments),
     )
 
 
@@ -82,6 +90,12 @@ def _placed(facts: Facts) -> Sentences:
         )
     elif facts.forecast:
         headline = gettext("Our cycle would place %(fits)s of %(members)s members; nothing was bound.")
+    elif facts.planned and facts.scope_key:
+        headline = gettext(
+            "%(fits)s of %(members)s members would be in %(kind)s %(domain)s; minCount is %(need)s."
+        )
+    elif facts.planned:
+        headline = gettext("%(fits)s of %(members)s members would have a node; minCount is %(need)s.")
     elif facts.scope_key:
         headline = gettext(
             "%(fits)s of %(members)s members are in %(kind)s %(domain)s; minCount is %(need)s."

@@ -9,7 +9,7 @@ from django.utils.translation import gettext, ngettext
 
 from scheduling.ledger import events as log
 from scheduling.wording import units, words
-from scheduling.wording.decisions import Facts, sentences
+from scheduling.wording.decisions import Facts, joined, sentences
 
 
 def _counts(pairs: Iterable[tuple[str, int]]) -> str:
@@ -56,7 +56,7 @@ def _imported(event: log.SnapshotImported) -> str:
         )
     if event.complete:
         parts.append(gettext("Complete for %(complete)s: what was absent was removed.") % values)
-    return " ".join(parts)
+    return joined(parts)
 
 
 def _node_added(event: log.NodeAdded) -> str:
@@ -214,12 +214,12 @@ def _decision(event: Any) -> str:
 
 
 def _conflict(event: log.PodGroupConflicted) -> str:
-    text = str(sentences(facts_of_event(event)))
+    parts = [str(sentences(facts_of_event(event)))]
     if event.domains:
-        text += " " + gettext("Domains: %(domains)s.") % {"domains": ", ".join(event.domains)}
+        parts.append(gettext("Domains: %(domains)s.") % {"domains": ", ".join(event.domains)})
     if event.nodes:
-        text += " " + gettext("Nodes: %(nodes)s.") % {"nodes": ", ".join(event.nodes)}
-    return _about(event, text)
+        parts.append(gettext("Nodes: %(nodes)s.") % {"nodes": ", ".join(event.nodes)})
+    return _about(event, joined(parts))
 
 
 SENTENCES: dict[str, Callable[[Any], str]] = {

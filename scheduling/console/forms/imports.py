@@ -82,10 +82,14 @@ class ImportForm(forms.Form):
             self.add_error("file", _("Choose a file or paste manifests."))
         return given
 
+    def gates_are_chosen(self) -> bool:
+        """Whether the ticks mean something: none ticked before a preview has proposed any says nothing."""
+        return bool(self.cleaned_data["gates_chosen"] or self.cleaned_data["gates"])
+
     def request(self) -> ImportRequest:
         """What the service is asked. Gates that nobody has seen a proposal for yet are left to the proposal."""
         given = self.cleaned_data
-        gates = {gate: gate in given["gates"] for gate in TAS_GATES} if given["gates_chosen"] else None
+        gates = {gate: gate in given["gates"] for gate in TAS_GATES} if self.gates_are_chosen() else None
         return ImportRequest(
             data=self.bytes,
             mode=given["mode"] or None,

@@ -90,10 +90,10 @@ def _fill(filled: QueryDict, form: ImportForm, report: services.ImportReport) ->
     known = _known(form.cleaned_data["name"])
     if not form.cleaned_data["mode"]:
         filled["mode"] = known.mode if known else report.proposed_mode
-    if not form.cleaned_data["gates_chosen"]:
+    if not form.gates_are_chosen():
         gates = known.gates if known else report.proposed_gates
         filled.setlist("gates", [gate for gate, on in gates.items() if on])
-        filled["gates_chosen"] = "1"
+    filled["gates_chosen"] = "1"
 
 
 def _import(request: HttpRequest, form: ImportForm) -> HttpResponse:
