@@ -153,17 +153,21 @@ def _most_by_dominance(seen: Field, each: Sequence[Ints], small: int) -> Ints:
     w = the least ratio of the requests, 0 where the other kind may use a node of the domain that this one
     may not.
     """
-    wanted = dict(seen.kinds[small].requests)
-    zero = np.zeros(len(seen.index.domains), np.int64)
+    wanted = [(resource, amount) for resource, amount in seen.kinds[small].requests if amount > 0]
     weights: list[Ints] = []
     for kind, other in enumerate(seen.kinds):
         asks = dict(other.requests)
-        weight = min(
-            (asks.get(name, 0) // amount for name, amount in wanted.items() if amount > 0), default=0
-        )
-        strays = seen.index.sums(((seen.caps[kind] > 0) & ~seen.eligible(small)).astype(np.int64))
-        weights.append(np.where(strays > 0, zero, min(weight, COUNT_LIMIT)))
+        weight = min((asks.get(resource, 0) // amount for resource, amount in wanted), default=0)
+        weights.append(np.where(_strays(seen, kind, small), 0, min(weight, COUNT_LIMIT)))
     return _smallest_first_weighted(seen.sums[small], each, weights)
+
+
+def _strays(seen: Field, kind: int, other: int) -> Bools:
+    """Per domain: whether a member of ``kind`` may be on a node that one of ``other`` may not use."""
+    if seen.kinds[kind].eligibility == seen.kinds[other].eligibility:
+        return np.zeros(len(seen.index.domains), bool)
+    strays: Bools = seen.index.sums(((seen.caps[kind] > 0) & ~seen.eligible(other)).astype(np.int64)) > 0
+    return strays
 
 
 def _smallest_first(supply: Ints, each: Sequence[Ints], asks: Sequence[int]) -> Ints:

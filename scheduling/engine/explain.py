@@ -14,10 +14,10 @@ from scheduling.engine.capacity import Field, Room, emptied, unbarred
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
 from scheduling.engine.decision import DomainCount
 from scheduling.engine.eligibility import BAR_REASON, Bar
+from scheduling.engine.mixed import first_fit
 from scheduling.engine.packing import Packing
 from scheduling.engine.reasons import Reason
 from scheduling.engine.state import ClusterState
-from scheduling.engine.uniform import fill
 
 _MOST = 1 << 58
 """What the members of one kind can be said to lack at most: absurd requests must not overflow."""
@@ -94,27 +94,16 @@ def _any_eligible(seen: Field) -> Bools:
 
 
 def _fill(seen: Field, tried: Mapping[int, Packing]) -> _Filled:
-    """The packings that were tried; in the other domains the one kind that the domain takes the most
-    members of, which is certain to fit (and with one kind only is all that fits).
+    """The packings that were tried; every other domain filled node by node, the smallest kind first, which is
+    certain to fit, and with one kind only is all that fits.
     """
     counts = np.array([[len(kind.pods)] for kind in seen.kinds], np.int64)
-    each = np.minimum(np.stack(seen.sums), counts)
-    chosen = each.argmax(axis=0)
-    takes = [np.zeros(len(seen.index.order), np.int64) for _ in seen.kinds]
-    inside = np.zeros((len(seen.kinds), len(seen.index.domains)), np.int64)
-    for kind, caps in enumerate(seen.caps):
-        whole = (chosen == kind) & (seen.sums[kind] <= counts[kind, 0])
-        takes[kind] = np.where(whole[seen.index.of], caps, 0)
-        inside[kind] = np.where(chosen == kind, each[kind], 0)
-        for domain in np.flatnonzero((chosen == kind) & ~whole).tolist():
-            part = seen.index.slice(domain)
-            takes[kind][part] = fill(caps[part], np.arange(part.stop - part.start), int(each[kind, domain]))
+    takes = first_fit(seen)
     for domain, packing in tried.items():
-        part = seen.index.slice(domain)
         for kind, take in enumerate(packing.takes):
-            takes[kind][part] = take
-            inside[kind, domain] = take.sum()
-    return _Filled(tuple(takes), inside.sum(axis=0), (inside < counts).argmax(axis=0))
+            takes[kind][seen.index.slice(domain)] = take
+    inside = np.stack([seen.index.sums(take) for take in takes])
+    return _Filled(takes, inside.sum(axis=0), (inside < counts).argmax(axis=0))
 
 
 def _codes(state: ClusterState, seen: Field, own: Room, missing: int, placed: Ints) -> Ints:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scheduling.engine.capacity import COUNT_LIMIT, Field
+from scheduling.engine.capacity import COUNT_LIMIT, Field, per_row
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
 from scheduling.engine.packing import Packing
 from scheduling.engine.uniform import fill
@@ -51,6 +51,24 @@ def search(seen: Field, whole: Bools, missing: int) -> tuple[list[Packing], dict
         if packing.placed >= missing:
             found.append(packing)
     return sorted(found, key=lambda p: (-p.placed, p.broken, p.left, p.domain)), tried
+
+
+def first_fit(seen: Field) -> tuple[Ints, ...]:
+    """Members of each kind on each position when every domain is filled at once: kind after kind, the
+    smallest first, nodes in order of name. Quick and rough; what it puts in does fit.
+    """
+    index = seen.index
+    left = {resource: column[index.order] for resource, column in seen.room.items()}
+    takes = [np.zeros(len(index.order), np.int64) for _ in seen.kinds]
+    for kind in sorted(range(len(seen.kinds)), key=lambda k: (-int(seen.sums[k].sum()), k)):
+        caps = np.where(seen.eligible(kind), per_row(left, len(index.order), seen.kinds[kind].requests), 0)
+        before = np.cumsum(caps) - caps
+        before -= before[index.starts][index.of]
+        takes[kind] = take = np.clip(len(seen.kinds[kind].pods) - before, 0, caps)
+        for resource, amount in seen.kinds[kind].requests:
+            if resource in left:
+                left[resource] = left[resource] - take * min(amount, AMOUNT_LIMIT)
+    return tuple(takes)
 
 
 class _Box:
@@ -156,7 +174,7 @@ class _Box:
         asks = self._asks[kind]
         wanted = asks > 0
         caps = (free[wanted] // asks[wanted, None]).min(axis=0)
-        limited: Ints = np.where(self._open[kind], np.clip(caps, 0, COUNT_LIMIT), 0)
+        limited: Ints = np.where(self._open[kind], np.minimum(np.maximum(caps, 0), COUNT_LIMIT), 0)
         return limited
 
     def _nodes(self, free: Ints, caps: Ints, kind: int, rule: str) -> Ints:

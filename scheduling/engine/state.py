@@ -49,6 +49,7 @@ class ClusterState:
         self._by_group = Buckets()
         self._by_node = Buckets()
         self._uids: dict[str, tuple[str, ...]] = {}
+        self._uids_shared = False
         self._indexes: dict[str | None, TopologyIndex] = {}
         self._bars: dict[Eligibility, tuple[int, Bars]] = {}
         self.rosters: dict[str, Roster] = {}
@@ -171,7 +172,7 @@ class ClusterState:
         self._forget(pod)
         known = self._uids.get(pod.key, ())
         if pod.uid not in known:
-            self._uids[pod.key] = (*known, pod.uid)
+            self._set_uids(pod.key, (*known, pod.uid))
         if pod.group:
             self._by_group.add(pod.group_key, pod.uid)
         if pod.node and not pod.finished:
@@ -183,11 +184,7 @@ class ClusterState:
         if uid in self.pods:
             pod = self._withdraw(uid)
             self._forget(pod)
-            rest = tuple(other for other in self._uids[pod.key] if other != uid)
-            if rest:
-                self._uids[pod.key] = rest
-            else:
-                del self._uids[pod.key]
+            self._set_uids(pod.key, tuple(other for other in self._uids[pod.key] if other != uid))
 
     def bind(self, pod_uid: str, node: str) -> None:
         """Put the pod on the node. KeyError for an unknown uid: a decision names only pods that exist."""
@@ -226,13 +223,24 @@ class ClusterState:
         other.columns = self.columns.copy()
         other._by_group = self._by_group.copy()
         other._by_node = self._by_node.copy()
-        other._uids = self._uids.copy()
+        other._uids = self._uids
+        other._uids_shared = self._uids_shared = True
         other._indexes = self._indexes.copy()
         other._bars = self._bars.copy()
         other.rosters = self.rosters.copy()
         return other
 
     # --- steps
+
+    def _set_uids(self, pod_key: str, uids: tuple[str, ...]) -> None:
+        """Change which pods bear a name. Forks share the table until then: binding does not change it."""
+        if self._uids_shared:
+            self._uids = self._uids.copy()
+            self._uids_shared = False
+        if uids:
+            self._uids[pod_key] = uids
+        else:
+            del self._uids[pod_key]
 
     def _forget(self, pod: Pod) -> None:
         """Drop the rosters that the pod is or was in, and those of other pods of its name, which it may
