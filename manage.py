@@ -15,8 +15,14 @@ def main():
         join_running()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tasweb.settings")
     from django.core.management import execute_from_command_line
+    from django.db import OperationalError
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except OperationalError as error:
+        if "--traceback" in sys.argv:
+            raise
+        sys.exit(f"The database does not answer (run `up`, or give DATABASE_URL): {error}")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ async function test() {
     await build({ entryPoints: tests, outbase: src, outdir: out, bundle: true, format: "esm", platform: "node",
       outExtension: { ".js": ".mjs" }, sourcemap: "inline", target, logLevel: "warning" });
     const built = await files(out, ".test.mjs", { recursive: true });
-    return spawnSync(process.execPath, ["--enable-source-maps", "--test", ...built], { stdio: "inherit" }).status ?? 1;
+    return spawnSync(process.execPath, ["--enable-source-maps", "--test", "--test-reporter=tap", ...built], { stdio: "inherit" }).status ?? 1;
   } finally {
     await rm(out, { recursive: true, force: true });
   }

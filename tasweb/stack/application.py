@@ -8,8 +8,6 @@ from pathlib import Path
 
 from tasweb.stack.supervisor import Service
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def services(env: Mapping[str, str], run_directory: Path, port: int) -> tuple[Service, Service, Service]:
     """Worker, beat and web. `run_directory` takes their ready marks and beat's schedule file."""

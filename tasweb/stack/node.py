@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-from tasweb.stack import ProcessDied, StackError
+from tasweb.stack import ROOT, ProcessDied, StackError
 from tasweb.stack.state import exclusive
 
-ROOT = Path(__file__).resolve().parents[2]
 FRONTEND = ROOT / "frontend"
 OLDEST_MAJOR = 20
 
@@ -93,7 +92,9 @@ def check_types() -> None:
 
 
 def test() -> str:
-    """Unit tests of the front end; what they printed."""
+    """Unit tests of the front end; the counts that they close with."""
     with exclusive(FRONTEND / ".build.lock", wait=True):
         install()
-    return run("node", "build.mjs", "--test")
+    printed = run("node", "build.mjs", "--test")
+    counts = re.findall(r"^# ((?:pass|fail|skipped) \d+)$", printed, re.MULTILINE)
+    return f"front-end tests: {', '.join(counts)}" if counts else printed.strip()

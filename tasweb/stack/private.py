@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasweb.stack import StackError, application, node, postgres, throwaway, translations, valkey
+from tasweb.stack import ROOT, StackError, application, node, postgres, throwaway, translations, valkey
 from tasweb.stack.state import StateDirectory
 from tasweb.stack.supervisor import Service, Supervisor
 
-ROOT = Path(__file__).resolve().parents[2]
 OLD_SERVER_SECONDS = 15
 
 

@@ -3,11 +3,8 @@
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
-from tasweb.stack import ProcessDied, node
-
-ROOT = Path(__file__).resolve().parents[2]
+from tasweb.stack import ROOT, ProcessDied, node
 
 _PYTHON = {
     "ruff check": ("-m", "ruff", "check", "--quiet", "--output-format", "concise", "."),

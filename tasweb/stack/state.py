@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasweb.stack import StackError
+from tasweb.stack import ROOT, StackError
 
-DEFAULT = Path(__file__).resolve().parents[2] / ".state"
+DEFAULT = ROOT / ".state"
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasweb.stack import ProcessDied, StackError, privileges
+from tasweb.stack import ROOT, ProcessDied, StackError, privileges
 
 POLL_SECONDS = 0.05
 LOG_LINES = 20
@@ -63,6 +63,7 @@ class Supervisor:
             try:
                 return await asyncio.create_subprocess_exec(
                     *map(str, argv),
+                    cwd=ROOT,  # where the console's own modules are found
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

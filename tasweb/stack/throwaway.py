@@ -17,9 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasweb.stack import StackError, postgres, valkey
+from tasweb.stack import ROOT, StackError, postgres, valkey
 
-ROOT = Path(__file__).resolve().parents[2]
 SOCKET_PATH_LIMIT = 100
 """Bytes; the systems allow 103 to 107 for the whole path of a unix socket."""
 

@@ -41,3 +41,14 @@ def test_the_runtime_role_may_append_to_the_log_but_not_rewrite_it(stack):
 
 def test_this_system_lets_the_servers_run_without_root():
     assert privileges.unprivileged() in ("same", "namespace", "nobody")
+
+
+def test_the_sign_in_page_loads_in_a_browser_without_breaking_its_own_policy(page, screenshot):
+    complaints = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    answer = page.goto("/login/")
+    page.wait_for_load_state("networkidle")
+    assert answer.status == 200
+    assert complaints == []
+    assert screenshot(page, "sign-in").stat().st_size > 0

@@ -25,10 +25,18 @@ class Up:
         self.port, self.mark = port, f"TAS_TEST_MARK={uuid.uuid4()}"
         env = {k: v for k, v in os.environ.items() if k not in ELSEWHERE and not k.startswith("TAS_")}
         name, value = self.mark.split("=")
-        command = [sys.executable, "manage.py", "up", "--port", str(port), "--state-dir", str(state)]
+        command = [
+            sys.executable,
+            str(ROOT / "manage.py"),
+            "up",
+            "--port",
+            str(port),
+            "--state-dir",
+            str(state),
+        ]
         self.process = subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd="/",
             env={**env, name: value},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
