@@ -68,7 +68,7 @@ export class MapApp implements MapActions {
     this.layout = layout(this.model, 1, 1);
     this.detail = new Detail(document.getElementById('map-detail'), this.words, this.messages, {
       node: (name) => fill(dataset['nodeUrl'], { node: name }),
-      domain: (name) => fill(dataset['domainUrl'], { domain: name, key: this.model.key }),
+      domain: (name) => this.domainAddress(name),
       group: (key) => fill(dataset['groupUrl'], named(key)),
     });
     this.controls = new Controls(this.messages, {
@@ -293,7 +293,7 @@ export class MapApp implements MapActions {
     if (cursor.node >= 0) location.assign(fill(this.host.dataset['nodeUrl'], { node: model.names[cursor.node]! }));
     else if (cursor.block >= 0) {
       const { domain } = this.layout.blocks[cursor.block]!;
-      if (domain >= 0) location.assign(fill(this.host.dataset['domainUrl'], { domain: model.domains[domain]!, key: model.key }));
+      if (domain >= 0) location.assign(this.domainAddress(model.domains[domain]!));
     }
   }
 
@@ -450,6 +450,9 @@ export class MapApp implements MapActions {
       this.changedNodes.clear();
     });
   }
+
+  /** An empty label value is a domain too; `-`, which is no label value, stands for it in addresses. */
+  private domainAddress(name: string): string { return fill(this.host.dataset['domainUrl'], { domain: name || '-', key: this.model.key }); }
 
   private writeUrl(): void {
     history.replaceState(history.state, '', location.pathname + written(location.search, this.url) + location.hash);
