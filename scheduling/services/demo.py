@@ -93,7 +93,7 @@ def dump() -> bytes:
 
 
 def _steps(cluster: Cluster) -> dict[str, Callable[[], Outcome]]:
-    """Command id -> what it does, in order. The node is cordoned once gangs have filled the racks around it."""
+    """Command id -> what it does, in order. The node is cordoned once gangs have filled the racks."""
     steps: dict[str, Callable[[], Outcome]] = {}
     for gang in (*_WHOLE_NODES, *_OTHERS):
         steps[f"demo-{gang[1]}"] = partial(_submit, cluster, gang)
