@@ -183,7 +183,7 @@ export class MapApp implements MapActions {
 
   private relayout(): void {
     this.layout = layout(this.model, this.host.clientWidth - 8, this.host.clientHeight - 8);
-    this.view.fit(this.host.clientWidth, this.host.clientHeight, this.layout.width, this.layout.height + 4);
+    this.fitView(true);
     this.hovered = NONE;
     this.recolour();
   }
@@ -262,8 +262,12 @@ export class MapApp implements MapActions {
   }
 
   fit(): void {
-    this.view.fit(this.host.clientWidth, this.host.clientHeight, this.layout.width, this.layout.height + 4);
+    this.fitView(false);
     this.renderer.redraw();
+  }
+
+  private fitView(keep: boolean): void {
+    this.view.fit(this.host.clientWidth, this.host.clientHeight, this.layout.width, this.layout.height + 4, keep);
   }
 
   move(dx: number, dy: number, within: boolean): void {
@@ -338,6 +342,7 @@ export class MapApp implements MapActions {
   private switchKey(key: string): void {
     this.url.key = key;
     this.setCursor(NONE);
+    this.fit();
     this.connect(key);
     this.feed.restart();
   }
@@ -380,10 +385,11 @@ export class MapApp implements MapActions {
 
   // ------------------------------------------------------------ selection and words
 
-  private setCursor(at: Hit): void {
+  /** `reveal`: bring it on screen. */
+  private setCursor(at: Hit, reveal = true): void {
     this.cursor = at;
     const selected = at.block >= 0;
-    if (selected) {
+    if (selected && reveal) {
       const { layout: l } = this;
       const slot = at.node >= 0 ? l.slotOf[at.node]! : l.blocks[at.block]!.first;
       const y = at.node >= 0 ? nodeY(l, at.node) : slotY(l, slot);
@@ -437,7 +443,7 @@ export class MapApp implements MapActions {
     const node = text.startsWith('node:') ? this.model.nodeAt(name) : -1;
     const domain = text.startsWith('domain:') ? this.model.domainAt(name) : -2;
     const block = node >= 0 ? this.layout.slotBlock[this.layout.slotOf[node]!]! : domain >= 0 ? this.layout.blockOf[domain + 1]! : -1;
-    this.setCursor(block >= 0 ? { block, node } : NONE);
+    this.setCursor(block >= 0 ? { block, node } : NONE, !this.loaded);
   }
 
   private announceSoon(nodes: number[]): void {

@@ -305,14 +305,16 @@ export class Renderer {
     ctx.strokeRect(left - grow, top - grow, this.x(view, x + w) - left + 2 * grow, this.y(view, y + h) - top + 2 * grow);
   }
 
+  /** The rank, in the upper right corner: names begin at the left. */
   private badge(scene: Scene, block: number, text: string): void {
     const { octx: ctx } = this;
     const { layout: l, view, palette } = scene;
     const { first } = l.blocks[block]!;
-    const x = this.x(view, slotX(l, first)) - this.px(1), y = this.y(view, slotY(l, first)) - this.px(1), size = this.px(11);
     ctx.font = `bold ${this.px(9)}px ${palette.mono}`;
+    const width = ctx.measureText(text).width + this.px(5);
+    const x = this.x(view, slotX(l, first) + l.nodeW) + this.px(1) - width, y = this.y(view, slotY(l, first)) - this.px(1);
     ctx.fillStyle = palette.fits;
-    ctx.fillRect(x, y, ctx.measureText(text).width + this.px(5), size);
+    ctx.fillRect(x, y, width, this.px(11));
     ctx.fillStyle = palette.bg;
     ctx.fillText(text, x + this.px(2.5), y + this.px(8.5));
   }

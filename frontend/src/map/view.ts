@@ -7,15 +7,19 @@ export class View {
 
   constructor(private width = 0, private height = 0, private contentW = 0, private contentH = 0) {}
 
-  /** Everything on screen; called when the layout or the size of the view changes. */
-  fit(width: number, height: number, contentW: number, contentH: number): void {
+  /** New sizes of view and content: everything on screen, or (`keep`) as near as can be to what is on screen now. */
+  fit(width: number, height: number, contentW: number, contentH: number, keep = false): void {
     this.width = width;
     this.height = height;
     this.contentW = contentW;
     this.contentH = contentH;
+    const zoomed = keep && !this.fitted;
     this.fitK = Math.min(1, width / Math.max(1, contentW), height / Math.max(1, contentH));
-    this.k = this.fitK;
-    this.tx = this.ty = 0;
+    if (zoomed) this.k = Math.max(this.k, this.fitK);
+    else {
+      this.k = this.fitK;
+      this.tx = this.ty = 0;
+    }
     this.clamp();
   }
 
