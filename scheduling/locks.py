@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
+import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 
 
@@ -34,7 +35,11 @@ def try_cluster_cycle_lock(cluster_id: int, *, using: str = DEFAULT_DB_ALIAS) ->
     try:
         yield held
     finally:
-        # A connection that died took the lock with it; on another one there is nothing to free.
+        # A session that is over took the lock with it; on another one there is nothing to free.
         if held and connection.connection is session and not session.closed:
-            with session.cursor() as cursor:
-                cursor.execute("select pg_advisory_unlock(%s, %s)", key)
+            try:
+                with session.cursor() as cursor:
+                    cursor.execute("select pg_advisory_unlock(%s, %s)", key)
+            except psycopg.OperationalError:
+                if not session.broken:
+                    raise
