@@ -300,8 +300,8 @@ def bound_sentences(facts: Facts) -> Sentences:
     }
     if facts.scope_key and facts.domain:
         headline = gettext(
-            "%(bound)s of %(members)s members run in %(kind)s %(domain)s; minCount is %(need)s."
+            "%(bound)s of %(members)s members are bound in %(kind)s %(domain)s; minCount is %(need)s."
         )
     else:
-        headline = gettext("%(bound)s of %(members)s members run; minCount is %(need)s.")
+        headline = gettext("%(bound)s of %(members)s members are bound; minCount is %(need)s.")
     return Sentences(headline % values, _law(facts))

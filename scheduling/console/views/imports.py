@@ -17,6 +17,7 @@ from scheduling.console.pages import show
 from scheduling.models import Cluster
 from scheduling.selectors import clusters
 from scheduling.services import clusters as services
+from scheduling.services.gates import proposed_gates
 from scheduling.services.problems import Refused
 
 
@@ -30,7 +31,17 @@ def import_page(request: HttpRequest) -> HttpResponse:
     form = ImportForm(request.POST, request.FILES, owner=owner)
     if not form.is_valid():
         return _page(request, form, status=422)
-    if request.POST.get("action") == "import":
+    if form.mode_has_changed():
+        again = request.POST.copy()
+        del again["proposed_for"]
+        again.setlist("gates", [])
+        form = ImportForm(again, request.FILES, owner=owner)
+        form.is_valid()
+        messages.warning(
+            request,
+            gettext("The mode has changed, so the gates are proposed anew. Look at them, then import."),
+        )
+    elif request.POST.get("action") == "import":
         return _import(request, form)
     return _preview(request, form)
 
@@ -51,8 +62,8 @@ def _preview(request: HttpRequest, form: ImportForm) -> HttpResponse:
     try:
         report = services.preview_import(name=name, request=form.request())
     except Refused as refused:
-        return _page(request, form, status=422, problems=refused.problems)
-    filled = request.POST.copy()
+        return _page(request, form, status=422, problems=form.blame(refused.problems))
+    filled = form.data.copy()
     _fill(filled, form, report)
     owner = request.user.pk
     if form.bytes and not form.cleaned_data["text"].strip():
@@ -91,9 +102,15 @@ def _fill(filled: QueryDict, form: ImportForm, report: services.ImportReport) ->
     if not form.cleaned_data["mode"]:
         filled["mode"] = known.mode if known else report.proposed_mode
     if not form.gates_are_chosen():
-        gates = known.gates if known else report.proposed_gates
+        gates = known.gates if known else _proposed(report, filled["mode"])
         filled.setlist("gates", [gate for gate, on in gates.items() if on])
-    filled["gates_chosen"] = "1"
+    filled["proposed_for"] = filled["mode"]
+
+
+def _proposed(report: services.ImportReport, mode: str) -> dict[str, bool]:
+    """The gates proposed for the mode chosen; the report has those for the mode that fits the dump."""
+    for_mode = proposed_gates(mode, ())
+    return {gate: on or report.proposed_gates.get(gate, False) for gate, on in for_mode.items()}
 
 
 def _import(request: HttpRequest, form: ImportForm) -> HttpResponse:
@@ -103,7 +120,7 @@ def _import(request: HttpRequest, form: ImportForm) -> HttpResponse:
             name=name, request=form.request(), actor=actor(request), command_id=command_id(request)
         )
     except Refused as refused:
-        return _page(request, form, status=422, problems=refused.problems)
+        return _page(request, form, status=422, problems=form.blame(refused.problems))
     if form.cleaned_data["draft"]:
         drafts.drop(form.cleaned_data["draft"], request.user.pk)
     if report.added or report.updated or any(report.removed.values()):
