@@ -36,16 +36,20 @@ def decided(state: ClusterState, now_ms: int, *, profile: str = "exact") -> Iter
     """
     ahead = state.fork()
     for key in waiting(state):
-        decision = decide(ahead, key, profile=profile)
-        if decision.placed and not decision.assignments:
-            continue  # its members came onto nodes by facts, and nothing is left to decide
-        event = decision_event(state, decision)
-        fold.apply(ahead, event, state.seq)
-        if isinstance(event, PlacementForecast):
-            for uid, node in decision.assignments:
-                ahead.bind(uid, node)
-        if isinstance(event, PodGroupPlaced) or ahead.verdicts.get(key) != state.verdicts.get(key):
-            yield event
+        # Members beyond minCount that found no room are decided too: the log then tells why they wait.
+        placed = True
+        while placed:
+            decision = decide(ahead, key, profile=profile)
+            if decision.placed and not decision.assignments:
+                break  # its members are on nodes, and nothing is left to decide
+            event, before = decision_event(state, decision), ahead.verdicts.get(key)
+            fold.apply(ahead, event, state.seq)
+            placed = isinstance(event, PodGroupPlaced)
+            if isinstance(event, PlacementForecast):
+                for uid, node in decision.assignments:
+                    ahead.bind(uid, node)
+            if placed or ahead.verdicts.get(key) != before:
+                yield event
 
 
 def decision_event(state: ClusterState, decision: Decision) -> Event:
