@@ -1,4 +1,6 @@
-"""What every view goes through: sign-in, one permission, the method, the cluster by its name, the reader's zone."""
+"""What every view goes through: sign-in, one permission, the method, the cluster by its name, the reader's
+zone.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ View = Callable[..., HttpResponse]
 def page(permission: str, *methods: str) -> Callable[[View], View]:
     """A view that needs ``permission`` and answers ``methods`` (GET and HEAD unless told otherwise).
 
-    A ``cluster`` in the address reaches the view as a Cluster; an unknown one is 404. The permission is checked first.
+    A ``cluster`` in the address reaches the view as a Cluster; an unknown one is 404. The permission is
+    checked first.
     """
 
     def decorate(view: View) -> View:

@@ -1,7 +1,10 @@
-"""What pages show of one group's situation: the live decision where it is open, else the last one in the log."""
+"""What pages show of one group's situation: the live decision where it is open, else the last one in the
+log.
+"""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from scheduling.engine.decision import Decision
@@ -46,7 +49,7 @@ def funnel(decision: Decision) -> list[dict[str, Any]]:
         ("one_fits", decision.funnel.one_fits),
         ("quorum_fits", decision.funnel.quorum_fits),
     )
-    lost = [0, *(before[1] - after[1] for before, after in zip(steps, steps[1:], strict=False))]
+    lost = [0, *(before[1] - after[1] for before, after in pairwise(steps))]
     return [
         {"step": step, "count": count, "lost": gone} for (step, count), gone in zip(steps, lost, strict=True)
     ]

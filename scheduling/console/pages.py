@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -12,6 +13,13 @@ from scheduling.models import Cluster
 from scheduling.selectors import clusters
 
 LAST_CLUSTER = "last_cluster"
+
+
+def owner(request: HttpRequest) -> User:
+    """The signed-in user of a view that ``access.page`` guards."""
+    user = request.user
+    assert isinstance(user, User)
+    return user
 
 
 def show(
@@ -23,7 +31,9 @@ def show(
     here: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """The template ``scheduling/<template>`` with the frame's context; ``here`` marks the page in the navigation."""
+    """The template ``scheduling/<template>`` with the frame's context; ``here`` marks the page in the
+    navigation.
+    """
     user = request.user
     frame: dict[str, Any] = {
         "cluster": cluster,

@@ -1,4 +1,6 @@
-"""What a decision says, in sentences: the headline first, then what stands behind it. Claims no more than it does."""
+"""What a decision says, in sentences: the headline first, then what stands behind it. Claims no more than
+it does.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ class Facts:
     """The codes and numbers that a sentence is made of.
 
     ``fits``: members that fit in ``domain``, those bound there included. ``enforced``: whether the one-domain
-    law held. ``forecast``: of an observed cluster. ``planned``: decided, but in no log: nothing is placed yet.
+    law held. ``forecast``: of an observed cluster. ``planned``: decided, but in no log: nothing is placed
+    yet.
     """
 
     verdict: str

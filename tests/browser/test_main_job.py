@@ -1,4 +1,4 @@
-"""The main job, by hand in a browser: import a cluster, submit a gang that fits and one that does not, make room.
+"""The main job in a browser: import a cluster, submit a gang that fits and one that does not, make room.
 
 Nothing is reloaded where something is expected to happen: what the scheduler did has to reach the open pages.
 """
@@ -82,9 +82,8 @@ def test_a_gang_lands_in_one_rack_another_waits_with_the_right_shortfall_and_lan
     page.get_by_role("link", name="Import a dump").click()
     nodes = [node(f"r{rack}n{place}", f"r{rack}") for rack, size in ((1, 2), (2, 3)) for place in range(size)]
     page.get_by_label("Cluster name").fill("lab")
-    page.get_by_label("File").set_input_files(
-        {"name": "dump.json", "mimeType": "application/json", "buffer": dump(*nodes)}
-    )
+    upload = {"name": "dump.json", "mimeType": "application/json", "buffer": dump(*nodes)}
+    page.get_by_label("File").set_input_files(upload)
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text("Cluster lab would be new.")).to_be_visible()
     assert not Cluster.objects.exists()
@@ -96,7 +95,7 @@ def test_a_gang_lands_in_one_rack_another_waits_with_the_right_shortfall_and_lan
     expect(page.locator("#live-pill")).to_have_attribute("data-state", "live")
     expect(page.locator("[data-kpi=gpus]")).to_have_text("40")
 
-    # A gang that fits: the check says where, then it lands there, on the group's page and on the map that is open.
+    # A gang that fits: the check says where, then it lands there, on its page and on the map that is open.
     watched = open_page()
     watched.goto("/c/lab/map")
     expect(watched.locator("[data-kpi=gpus_used]")).to_have_text("0")
@@ -122,7 +121,7 @@ def test_a_gang_lands_in_one_rack_another_waits_with_the_right_shortfall_and_lan
     expect(watched.locator("#live-pill")).to_have_attribute("data-state", "live")
     screenshot(watched, "job-5-map")
 
-    # A second one takes two of the three nodes of r2; the third finds no rack, and the page names the nearest.
+    # A second one takes two of the three nodes of r2; the third finds no rack, and the nearest is named.
     submit(page, "second", 2)
     page.get_by_role("button", name="Submit", exact=True).click()
     expect(page.locator(".verdict")).to_contain_text("2 of 2 members are bound in rack r2")

@@ -1,4 +1,6 @@
-"""Every page in a real browser, in both themes and both languages: no axe violation, no error, nothing blocked."""
+"""Every page in a real browser, in both themes and both languages: no axe violation, no error, nothing
+blocked.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.urls import reverse
 
 from scheduling.models import Cluster, Event
 from scheduling.services.clusters import ImportRequest, import_cluster, set_gate
@@ -51,7 +52,9 @@ WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "pod-group-ge
 
 @pytest.fixture
 def toured(live_stack: Any) -> User:
-    """`demo` with a gang that runs and one that waits, `off` with a gate off, and an administrator with a token."""
+    """`demo` with a gang that runs and one that waits, `off` with a gate off, and an administrator with a
+    token.
+    """
     nodes = [node(f"n{rack}{place}", f"r{rack}") for rack in range(1, 7) for place in range(1, 5)]
     nodes[0]["spec"] = {"unschedulable": True}
     nodes[9]["spec"] = {"taints": [{"key": "reserved", "value": "eval", "effect": "NoSchedule"}]}

@@ -1,4 +1,6 @@
-"""What the buttons do: each calls its service, writes its event under the user's name, and says what came of it."""
+"""What the buttons do: each calls its service, writes its event under the user's name, and says what came
+of it.
+"""
 
 from __future__ import annotations
 

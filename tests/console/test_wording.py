@@ -74,7 +74,8 @@ EVENTS: list[log.Event] = [
     log.PodGroupPlaced(**PLACED),
     log.PodGroupPlaced(**PLACED | {"enforced": False, "domain": ""}),
     log.PodGroupUnschedulable(
-        "team-a", "train", "u3", 1, "exact", RACK, True, "proved_infeasible", "capacity", "rack-1", 8, 8, 0, 7,
+        "team-a", "train", "u3", 1, "exact", RACK, True, "proved_infeasible", "capacity", "rack-1", 8, 8, 0,
+        7,
         SHORT, (2, 4, 2, 1, 0), 0, True, (), TABLE,
     ),
     log.PodGroupHeld("team-a", "train", "u3", 1, "not_enough_pods", 8, 3),

@@ -18,7 +18,9 @@ KINDS = ("Node", "Pod", "PodGroup")
 
 
 class ImportForm(forms.Form):
-    """A file, or text, or what a preview kept (``draft``); a new file or text takes the place of the draft."""
+    """A file, or text, or what a preview kept (``draft``); a new file or text takes the place of the
+    draft.
+    """
 
     name = forms.SlugField(
         label=_("Cluster name"),
@@ -105,7 +107,9 @@ class ImportForm(forms.Form):
         return others
 
     def request(self) -> ImportRequest:
-        """What the service is asked. Gates that nobody has seen a proposal for yet are left to the proposal."""
+        """What the service is asked. Gates that nobody has seen a proposal for yet are left to the
+        proposal.
+        """
         given = self.cleaned_data
         gates = {gate: gate in given["gates"] for gate in TAS_GATES} if self.gates_are_chosen() else None
         return ImportRequest(

@@ -1,4 +1,6 @@
-"""Settings of a cluster: feature gates and mode, each behind a page that tells the consequence; import again."""
+"""Settings of a cluster: feature gates and mode, each behind a page that tells the consequence; import
+again.
+"""
 
 from __future__ import annotations
 
