@@ -147,3 +147,22 @@ def test_every_page_is_accessible_and_raises_no_error(
         if problems := violations(page) + said:
             found[name] = problems
     assert found == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_the_sign_in_and_error_pages_are_accessible(
+    language: str, theme: str, browser: Any, live_stack: Any, screenshot: Callable[..., Path]
+) -> None:
+    User.objects.create_user("nobody")
+    context = browser.new_context(base_url=live_stack.url, color_scheme=theme, locale=language)
+    page = context.new_page()
+    found: dict[str, list[str]] = {}
+    for name, path in {"login": "/login/?next=/c/demo/map", "void-link": "/login/once/x/"}.items():
+        page.goto(path)
+        screenshot(page, f"page-{name}-{language}-{theme}")
+        assert page.evaluate("document.documentElement.lang") == language
+        if problems := violations(page):
+            found[name] = problems
+    context.close()
+    assert found == {}

@@ -108,6 +108,15 @@ def test_a_stranger_is_led_to_the_sign_in_page(name: str, cluster: Cluster, clie
     assert response["Location"].startswith("/login/?next=")
 
 
+def test_a_part_of_a_page_sends_the_whole_page_to_the_sign_in(cluster: Cluster, client: Client) -> None:
+    headers = {"hx-request": "true", "hx-current-url": "http://testserver/c/demo/pending?after=x"}
+
+    response = client.get("/c/demo/pending", headers=headers)
+
+    assert response.status_code == 401
+    assert response["HX-Redirect"] == "/login/?next=%2Fc%2Fdemo%2Fpending%3Fafter%3Dx"
+
+
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page[1][:1] == ["demo"]])
 def test_an_unknown_cluster_is_404(name: str, cluster: Cluster, signed_in: Callable[..., Client]) -> None:
     client = signed_in(VIEW, PAGES[name][0])
