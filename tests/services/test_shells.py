@@ -129,6 +129,32 @@ class TestImport:
         assert refused.value.problems[0].path == "spec.nodeName"
 
 
+    def test_brings_back_what_was_ended_as_the_next_generation(self, make: Make, tables_agree: Any) -> None:
+        objects = (node("a", uid="n1"), gang("g", 1, uid="g1"), pod("g-0", "g", uid="p1", on="a"))
+        cluster = make(*objects)
+        workloads.end_group(cluster=cluster, namespace="default", name="g", actor="tester")
+        import_cluster(name="c", request=ImportRequest(text(*objects)), actor="tester")
+        group = state_of(cluster).groups["default/g"]
+        assert (group.uid, group.generation) == ("g1", 2)
+        tables_agree(cluster)
+
+    def test_sent_twice_is_answered_alike(self, make: Make) -> None:
+        make(node("a"))
+        request = ImportRequest(
+            text(node("b"), node("c", cpu="9"), gang("g", 0)), complete=frozenset({"Node"}), partial=True
+        )
+        first = import_cluster(name="c", request=request, actor="tester", command_id="k")
+        again = import_cluster(name="c", request=request, actor="tester", command_id="k")
+        told = ("seq", "created", "accepted", "ignored", "added", "updated", "removed")
+        assert [getattr(again, what) for what in told] == [getattr(first, what) for what in told]
+        assert [bad.path for bad in again.refused] == [bad.path for bad in first.refused]
+        other = ImportRequest(text(node("a")), mode="simulated")
+        made = [
+            import_cluster(name="d", request=other, actor="tester", command_id="k").created for _ in range(2)
+        ]
+        assert made == [True, True]
+
+
 class TestExecute:
     def test_a_command_sent_twice_is_carried_out_once(self, make: Make) -> None:
         cluster = make(node("a"))
