@@ -20,6 +20,7 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "home": (VIEW, [], "", 302),
     "clusters": (VIEW, [], "", 200),
     "import": (OPERATE, [], "", 200),
+    "make-demo": (OPERATE, [], "", 405),
     "cluster": (VIEW, ["demo"], "", 302),
     "map": (VIEW, ["demo"], "", 200),
     "map-group": (VIEW, ["demo"], "?pg=team-a/wide", 200),

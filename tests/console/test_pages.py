@@ -54,6 +54,25 @@ def test_without_any_cluster_the_list_offers_an_import_to_those_who_may(
     assert "/clusters/import/" in operator.get("/clusters/").content.decode()
 
 
+def test_a_demo_cluster_is_one_click_away_while_there_is_none(operator: Client) -> None:
+    assert 'action="/clusters/demo/"' in operator.get("/clusters/").content.decode()
+
+    page = operator.post("/clusters/demo/", follow=True)
+
+    assert page.redirect_chain[-1][0] == "/c/demo/map"
+    assert "The demo cluster is there" in text(page)
+    assert "research/llm-pretrain" in text(page)
+
+
+def test_another_cluster_of_that_name_is_not_touched_by_the_demo(operator: Client, cluster: Cluster) -> None:
+    before = Event.objects.count()
+
+    page = operator.post("/clusters/demo/", follow=True)
+
+    assert "that is not the demo" in text(page)
+    assert Event.objects.count() == before
+
+
 @pytest.mark.parametrize("path", CLUSTER_PAGES)
 def test_while_a_gate_is_off_every_page_of_the_cluster_says_so(
     path: str, admin: Client, cluster: Cluster
