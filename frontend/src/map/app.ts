@@ -164,6 +164,7 @@ export class MapApp implements MapActions {
   /** The log has grown: the page's partials refresh, and what the picked group could do may be another. */
   private advanced(seq: number): void {
     tellBody(seq);
+    if (this.url.color === 'podgroup') this.recolour(); // the largest groups may be others now
     if (this.url.pg && Date.now() - this.explainedAt >= EXPLAIN_MS) this.explain();
   }
 
