@@ -11,6 +11,7 @@ from scheduling.engine.decision import Decision
 from scheduling.models import Cluster, PodGroupRow
 from scheduling.selectors import clusters, pod_groups
 from scheduling.services.explain import explain
+from scheduling.services.problems import Refused
 from scheduling.wording import decisions
 
 NEAR = 10
@@ -61,7 +62,11 @@ def context(cluster: Cluster, row: PodGroupRow, *, every_domain: bool = False) -
     newest = pod_groups.current(cluster, row.namespace, row.name)
     if row.closed or newest.pk != row.pk:
         return {"decision": None, "sentences": sentences_of_row(row, enforced)}
-    explanation = explain(cluster=cluster, namespace=row.namespace, name=row.name)
+    try:
+        explanation = explain(cluster=cluster, namespace=row.namespace, name=row.name)
+    except Refused:
+        # It ended between the two reads; the page says what was last decided, and is about to be refreshed.
+        return {"decision": None, "sentences": sentences_of_row(row, enforced)}
     decision = explanation.decision
     settled = row.status in (PodGroupRow.Status.FINISHED, PodGroupRow.Status.EMPTY)
     all_bound = decision.members > 0 and decision.bound == decision.members

@@ -21,7 +21,6 @@ from tests.console.test_access import PAGES
 AXE = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
-FORMS = ("submit", "import", "settings")
 TOURED = {
     "clusters": "/clusters/",
     "import": "/clusters/import/",

@@ -10,9 +10,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from scheduling.console import explaining
 from scheduling.models import Cluster, Event
 from scheduling.services.clusters import ImportRequest, import_cluster, set_gate, set_mode
 from scheduling.services.cycles import run_cycle
+from scheduling.services.problems import NOT_FOUND, Problem, Refused
 from tests.console.support import RACK, dump, gang, node, text
 
 CLUSTER_PAGES = [
@@ -344,3 +346,17 @@ def test_error_pages_are_the_consoles_own(
     assert "There is nothing here" in text(signed_in("view_cluster").get("/c/nowhere/map"))
     assert "There is no cluster of this name." in text(signed_in("view_cluster").get("/c/nowhere/map"))
     assert "Sign in to see this page." in text(client.get("/c/demo/map", follow=True))
+
+
+def test_a_group_that_ends_while_its_page_is_made_still_has_a_page(
+    viewer: Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(**_: object) -> None:
+        raise Refused([Problem("PodGroup", "team-a", "wide", "", NOT_FOUND, "there is no open PodGroup")])
+
+    monkeypatch.setattr(explaining, "explain", gone)
+
+    page = viewer.get("/c/demo/podgroups/team-a/wide")
+
+    assert page.status_code == 200
+    assert "No rack could hold 3 members" in text(page)
