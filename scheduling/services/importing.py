@@ -302,7 +302,9 @@ class _Plan:
     # ------------------------------------------------------------ result
 
     def result(self, manifests: Manifests) -> ImportPlan:
-        refused_here = Counter(problem.kind for problem in self.refused[len(manifests.refused) :])
+        # An object may be refused for several fields; what kube refused is not among those it read.
+        here = {(bad.kind, bad.namespace, bad.name) for bad in self.refused[len(manifests.refused) :]}
+        refused_here = Counter(kind for kind, _, _ in here)
         read = {
             "Node": len(manifests.nodes),
             "Pod": len(manifests.pods),
