@@ -117,22 +117,22 @@ class Cluster(RuleBasedStateMachine):
         """Each is judged on the log before it, so that what happens later cannot excuse or blame it."""
         for seq in range(self.replayed.seq + 1, len(self.stream.events) + 1):
             event = self.stream.events[seq - 1]
-            full = set(self.replayed.over_committed())
             fold.apply(self.replayed, event, seq)
             if isinstance(event, PodGroupPlaced):
-                self.judge(self.replayed, event, full)
+                self.judge(self.replayed, event)
             if isinstance(event, PodGroupUnschedulable) and event.bound < event.need:
                 assert event.reason and event.fits < event.need
 
-    def judge(self, state: ClusterState, event: PodGroupPlaced, full: set[str]) -> None:
+    def judge(self, state: ClusterState, event: PodGroupPlaced) -> None:
         bound = [pod for pod in state.members(f"{event.namespace}/{event.name}") if pod.node]
         assert len(bound) >= event.need and event.assignments
         if event.enforced:
             assert {state.nodes[pod.node].label(event.topology_key) for pod in bound} == {event.domain}
-        for _, _, name in event.assignments:
-            taken = state.nodes[name]
-            assert taken.ready and not taken.unschedulable and name not in full
-            assert all(amount >= 0 for amount in state.free(name).values())
+        for uid, _, name in event.assignments:
+            taken, free = state.nodes[name], state.free(name)
+            assert taken.ready and not taken.unschedulable
+            # What facts over-filled before is not ours; a member counts only in what it asks for.
+            assert all(free[resource] >= 0 for resource, _ in state.pods[uid].shape.requests)
 
     def teardown(self) -> None:
         """The log tells everything: folded anew it gives the same state."""
