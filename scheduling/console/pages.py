@@ -10,7 +10,7 @@ from django.shortcuts import render
 
 from scheduling.console import access, zones
 from scheduling.models import Cluster
-from scheduling.selectors import clusters
+from scheduling.selectors import clusters, pod_groups
 
 LAST_CLUSTER = "last_cluster"
 
@@ -50,6 +50,7 @@ def show(
         frame |= {
             "off_gates": off,
             "enforced": not off,
+            "unenforced_keys": pod_groups.constrained_keys(cluster) if off else frozenset(),
             "simulated": cluster.mode == Cluster.Mode.SIMULATED,
             "pending_count": clusters.pending_count(cluster),
             "head_seq": head,
@@ -65,6 +66,7 @@ def show_part(
     frame = {
         "cluster": cluster,
         "enforced": clusters.enforced(cluster),
+        "cycle_due": clusters.head(cluster) > cluster.last_cycle_seq,
         "simulated": cluster.mode == Cluster.Mode.SIMULATED,
         "may_operate": request.user.has_perm(access.OPERATE),
     }

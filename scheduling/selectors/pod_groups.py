@@ -94,6 +94,7 @@ def count(cluster: Cluster, status: str) -> int:
     return PodGroupRow.objects.filter(cluster=cluster, closed=False, status=status).count()
 
 
-def constrained_count(cluster: Cluster) -> int:
-    """Open groups with a topology constraint."""
-    return PodGroupRow.objects.filter(cluster=cluster, closed=False).exclude(topology_key="").count()
+def constrained_keys(cluster: Cluster) -> frozenset[str]:
+    """Keys of the open groups with a topology constraint."""
+    rows = PodGroupRow.objects.filter(cluster=cluster, closed=False).exclude(topology_key="")
+    return frozenset(f"{space}/{name}" for space, name in rows.values_list("namespace", "name"))

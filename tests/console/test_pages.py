@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable
 
 import pytest
+from django.conf import settings
 from django.db import connection
+from django.template.loader import render_to_string
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -89,7 +91,16 @@ def test_while_a_gate_is_off_every_page_of_the_cluster_says_so(
 
 
 @pytest.mark.parametrize(
-    "path", ["/c/demo/podgroups/", "/c/demo/podgroups/team-a/wide", "/c/demo/map?pg=team-a/wide"]
+    "path",
+    [
+        "/c/demo/podgroups/",
+        "/c/demo/podgroups/team-a/wide",
+        "/c/demo/map?pg=team-a/wide",
+        "/c/demo/nodes/",
+        "/c/demo/nodes/n11",
+        f"/c/demo/domains/r1?key={RACK}",
+        "/c/demo/history/7",
+    ],
 )
 def test_a_constrained_group_is_marked_where_its_constraint_is_not_enforced(
     path: str, viewer: Client, cluster: Cluster
@@ -360,3 +371,27 @@ def test_a_group_that_ends_while_its_page_is_made_still_has_a_page(
 
     assert page.status_code == 200
     assert "No rack could hold 3 members" in text(page)
+
+
+@pytest.mark.parametrize("template", ["400.html", "403_csrf.html", "500.html"])
+def test_error_pages_need_nothing_to_be_rendered(template: str) -> None:
+    """The server renders them when it knows least: without a user, a request or a database."""
+    assert "<h1>" in render_to_string(template)
+
+
+def test_a_paste_that_is_too_large_is_answered_with_what_to_do(operator: Client) -> None:
+    pasted = "x" * (settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+
+    page = operator.post("/clusters/import/", {"name": "lab", "action": "preview", "text": pasted})
+
+    assert page.status_code == 400
+    assert "A large dump goes in as a file" in text(page)
+
+
+def test_while_a_cycle_is_due_the_open_page_asks_by_itself(operator: Client, cluster: Cluster) -> None:
+    assert "every 2s" not in operator.get("/c/demo/podgroups/team-a/wide").content.decode()
+
+    operator.post("/c/demo/nodes/n21/cordon")
+
+    for path in ("/c/demo/podgroups/team-a/wide", "/c/demo/pending", "/c/demo/podgroups/", "/c/demo/map"):
+        assert "tas:advanced from:body, every 2s" in operator.get(path).content.decode()
