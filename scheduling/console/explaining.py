@@ -37,6 +37,8 @@ def facts_of_row(row: PodGroupRow, enforced: bool) -> decisions.Facts:
 
 def sentences_of_row(row: PodGroupRow, enforced: bool) -> decisions.Sentences:
     """The list's sentence: where it runs once nothing is left to decide, else what the last decision said."""
+    if row.status == PodGroupRow.Status.FINISHED:
+        return decisions.finished_sentences()
     if row.status == PodGroupRow.Status.SCHEDULED and row.bound == row.members:
         return decisions.bound_sentences(facts_of_row(row, enforced))
     return decisions.sentences(facts_of_row(row, enforced))
@@ -68,10 +70,11 @@ def context(cluster: Cluster, row: PodGroupRow, *, every_domain: bool = False) -
         # It ended between the two reads; the page says what was last decided, and is about to be refreshed.
         return {"decision": None, "sentences": sentences_of_row(row, enforced)}
     decision = explanation.decision
-    settled = row.status in (PodGroupRow.Status.FINISHED, PodGroupRow.Status.EMPTY)
     all_bound = decision.members > 0 and decision.bound == decision.members
-    if (all_bound and row.status == PodGroupRow.Status.SCHEDULED) or settled:
-        said = sentences_of_row(row, enforced)
+    if row.status == PodGroupRow.Status.FINISHED:
+        said = decisions.finished_sentences()
+    elif all_bound and row.status == PodGroupRow.Status.SCHEDULED:
+        said = decisions.bound_sentences(decisions.facts_of_decision(decision))
     else:
         said = decisions.sentences(decisions.facts_of_decision(decision))
     rows = decision.domains if every_domain else decision.domains[:NEAR]

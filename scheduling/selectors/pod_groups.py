@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
+
 from django.db.models import Q
 
-from scheduling.models import Cluster, PodGroupRow, PodRow
+from scheduling.models import Cluster, NodeRow, PodGroupRow, PodRow
 from scheduling.selectors.paging import Page, cut
 
 
@@ -77,6 +80,34 @@ def members(cluster: Cluster, namespace: str, name: str) -> list[PodRow]:
         .exclude(group="")
         .order_by("name", "uid")
     )
+
+
+def bound_domains(cluster: Cluster, rows: Iterable[PodGroupRow]) -> dict[str, str]:
+    """Where groups run that no decision of ours has placed: key to domain, by the nodes of bound members.
+
+    Only groups with a topology key whose bound members all lie in one domain; two queries for all of them.
+    """
+    keys = {row.key: row.topology_key for row in rows if row.topology_key and row.bound and not row.domain}
+    pods = [
+        (f"{space}/{group}", node)
+        for space, group, node in PodRow.objects.filter(
+            cluster=cluster,
+            namespace__in={key.partition("/")[0] for key in keys},
+            group__in={key.partition("/")[2] for key in keys},
+            removed=False,
+        )
+        .exclude(group="")
+        .exclude(node="")
+        .values_list("namespace", "group", "node")
+    ]
+    names = {node for _key, node in pods}
+    labels = dict(NodeRow.objects.filter(cluster=cluster, name__in=names).values_list("name", "labels"))
+    found: dict[str, set[str | None]] = defaultdict(set)
+    for key, node in pods:
+        if key in keys:
+            found[key].add(labels.get(node, {}).get(keys[key]))
+    alone = {key: next(iter(domains)) for key, domains in found.items() if len(domains) == 1}
+    return {key: domain for key, domain in alone.items() if domain is not None}
 
 
 def namespaces(cluster: Cluster) -> list[str]:

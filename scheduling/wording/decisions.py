@@ -308,3 +308,8 @@ def bound_sentences(facts: Facts) -> Sentences:
     else:
         headline = gettext("%(bound)s of %(members)s members are bound; minCount is %(need)s.")
     return Sentences(headline % values, _law(facts))
+
+
+def finished_sentences() -> Sentences:
+    """A group whose members have all come to their end."""
+    return Sentences(gettext("All members have finished; nothing is left to place."), ())

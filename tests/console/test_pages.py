@@ -395,3 +395,14 @@ def test_while_a_cycle_is_due_the_open_page_asks_by_itself(operator: Client, clu
 
     for path in ("/c/demo/podgroups/team-a/wide", "/c/demo/pending", "/c/demo/podgroups/", "/c/demo/map"):
         assert "tas:advanced from:body, every 2s" in operator.get(path).content.decode()
+
+
+def test_a_group_whose_members_have_finished_says_so_in_list_and_page(viewer: Client, db: None) -> None:
+    group, member = gang("done", 1)
+    member["status"] = {"phase": "Succeeded"}
+    member["spec"]["nodeName"] = "n1"
+    request = ImportRequest(dump(node("n1", "r1"), group, member), mode="observed")
+    import_cluster(name="seen", request=request, actor="t")
+
+    for path in ("/c/seen/podgroups/", "/c/seen/podgroups/team-a/done"):
+        assert "All members have finished; nothing is left to place." in text(viewer.get(path))

@@ -214,3 +214,17 @@ def test_another_cluster_is_never_in_sight(cluster: Cluster) -> None:
     assert pending.counts(other) == {}
     assert [row.domain for row in domains.table(other, RACK)] == ["r1"]
     assert all(row.stream_id == other.pk for row in history.page(other, Filters()).items)
+
+
+def test_where_a_group_runs_that_others_placed_is_told_from_its_nodes(db: None) -> None:
+    made = [node(f"n{rack}-{place}", f"r{rack}") for rack in (1, 2) for place in (1, 2)]
+    here, apart = gang("here", 2), gang("apart", 2)
+    for pod, name in zip(here[1:] + apart[1:], ("n1-1", "n1-2", "n1-1", "n2-2"), strict=True):
+        pod["spec"]["nodeName"] = name
+    import_cluster(name="seen", request=ImportRequest(dump(*made, *here, *apart), mode="observed"), actor="t")
+    cluster = Cluster.objects.get(name="seen")
+
+    rows = pod_groups.page(cluster).items
+
+    assert pod_groups.bound_domains(cluster, rows) == {"team-a/here": "r1"}
+    assert pod_groups.bound_domains(cluster, []) == {}

@@ -33,6 +33,9 @@ def pod_group_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     except ValueError:
         return HttpResponseBadRequest(gettext("The address is not one that this page makes."))
     enforced = clusters.enforced(cluster)
+    running = pod_groups.bound_domains(cluster, found.items)
+    for row in found.items:
+        row.domain = row.domain or running.get(row.key, "")
     context = {
         **filters,
         "closed": closed,
