@@ -155,6 +155,9 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 
+# Text pasted into a form: the dump of a thousand nodes with their pods has 5 MB. Files are not held to this.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 32 << 20
+
 # --- Behind TLS: set TAS_HTTPS=1 where a proxy terminates it. ---
 
 HTTPS = env.bool("TAS_HTTPS", default=False)

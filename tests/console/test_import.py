@@ -54,6 +54,12 @@ def test_a_preview_counts_what_it_read_and_writes_nothing(operator: Client) -> N
     assert not Event.objects.exists()
 
 
+def test_the_dump_of_a_large_cluster_may_be_pasted(operator: Client) -> None:
+    pasted = dump(*NODES).decode() + " " * (6 << 20)
+
+    assert preview(operator, pasted=pasted).status_code == 200
+
+
 def test_an_uploaded_file_needs_no_second_upload_to_be_confirmed(operator: Client) -> None:
     page = preview(operator, data=gzip.compress(dump(*NODES)))
 
