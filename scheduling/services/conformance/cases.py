@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from scheduling.engine.decide import PROFILES
 from scheduling.engine.model import TAS_GATES
+from scheduling.engine.profiles.releases import RELEASES
 from scheduling.engine.status import GroupStatus, group_status
 from scheduling.ledger.events import Event, NodeRemoved, PodGroupClosed, PodRemoved, PodUpdated
 from scheduling.services.conformance.stream import MemoryStream, Unsettled
@@ -63,13 +64,15 @@ def run_case(case: Case, profile: str | None = None) -> Result:
     why: list[str] = []
     for number, stage in enumerate(case["stages"], 1):
         plans = perform(stream, stage, case["directory"])
+        unbound = [uid for uid, pod in stream.state.pods.items() if not pod.node]
         try:
             stream.settle(wanted)
         except Unsettled as error:
             why.append(f"stage {number}: {error}")
             break
-        why += [f"stage {number}: {text}" for text in _unmet(stream, stage.get("expect") or {}, plans)]
-        stream.commit(_observed(stream, stage.get("observed", {})))
+        why += [f"stage {number}: {text}" for text in _unmet(stream, stage.get("expect") or {}, plans, wanted in RELEASES)]
+        if "observed" in stage:
+            stream.commit(_observed(stream, unbound, stage["observed"]))
         stream.now_ms += 1000
     return Result(case["name"], "failed" if why else "passed", tuple(why))
 
@@ -131,27 +134,32 @@ def _deleted(stream: MemoryStream, gone: dict[str, str]) -> list[Event]:
     return [PodRemoved(namespace, name, pod.uid, pod.node, pod.group, "removed")]
 
 
-def _observed(stream: MemoryStream, nodes: dict[str, str | None]) -> list[Event]:
-    """The bindings of the real scheduler as facts, in the place of ours."""
+def _observed(stream: MemoryStream, unbound: Iterable[str], nodes: dict[str, str]) -> list[Event]:
+    """The bindings of the real scheduler as facts, in the place of ours: what it left out, it did not bind.
+
+    ``unbound``: uids of the pods that could be bound in this stage; ``nodes``: by pod name.
+    """
     events: list[Event] = []
-    for key, node in nodes.items():
-        pod = stream.state.pods.get(stream.state.pod_uid(key) or "")
-        if pod is not None:
-            event = PodUpdated.between(pod, replace(pod, node=node or ""))
-            events += [event] if event else []
+    for uid in unbound:
+        pod = stream.state.pods[uid]
+        event = PodUpdated.between(pod, replace(pod, node=nodes.get(pod.name, "")))
+        events += [event] if event else []
     return events
 
 
 # ---------------------------------------------------------------- what is expected of it
 
 
-def _unmet(stream: MemoryStream, expect: dict[str, Any], plans: list[ImportPlan]) -> list[str]:
+def _unmet(
+    stream: MemoryStream, expect: dict[str, Any], plans: list[ImportPlan], to_the_pod: bool
+) -> list[str]:
+    """``to_the_pod``: the members on nodes must be as many as expected, not as many or more."""
     refused = {
         f"{bad.namespace}/{bad.name}" for plan in plans for bad in plan.refused if bad.kind == "PodGroup"
     }
     why: list[str] = []
     for key, wanted in expect.get("groups", {}).items():
-        why += [f"{key} {text}" for text in _unmet_group(stream, key, wanted, key in refused)]
+        why += [f"{key} {text}" for text in _unmet_group(stream, key, wanted, key in refused, to_the_pod)]
     for key, wanted in expect.get("pods", {}).items():
         pod = stream.state.pods.get(stream.state.pod_uid(key) or "")
         node = pod.node or None if pod else None
@@ -174,14 +182,17 @@ def _counts(plans: list[ImportPlan]) -> dict[str, int]:
     return snapshot
 
 
-def _unmet_group(stream: MemoryStream, key: str, wanted: dict[str, Any], refused: bool) -> Iterator[str]:
+def _unmet_group(
+    stream: MemoryStream, key: str, wanted: dict[str, Any], refused: bool, to_the_pod: bool
+) -> Iterator[str]:
     state = stream.state
     states = _states(stream, key, refused)
     allowed = _listed(wanted["state"])
     if not states.intersection(allowed):
         yield f"is {_any_of(sorted(states))}, not {_any_of(allowed)}"
     bound = [pod for pod in state.members(key) if pod.node]
-    if len(bound) < wanted.get("bound", 0) or (wanted.get("bound") == 0 and bound):
+    number = wanted.get("bound", len(bound))
+    if len(bound) < number or (len(bound) > number and (to_the_pod or number == 0)):
         yield f"has {len(bound)} members on nodes, not {wanted['bound']}"
     if "reason" in wanted and not states.isdisjoint({"pending", "held", "error", "rejected"}):
         verdict = state.verdicts.get(key)
