@@ -35,7 +35,7 @@ def decided(state: ClusterState, now_ms: int, *, profile: str = "exact") -> Iter
     Pods without a group are never placed: they take room where the facts say they are.
     """
     ahead = state.fork()
-    for key in waiting(state):
+    for key in waiting(state, profile):
         decision = decide(ahead, key, profile=profile)
         if decision.placed and not decision.assignments:
             continue  # its members came onto nodes by facts, and nothing is left to decide

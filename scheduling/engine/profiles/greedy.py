@@ -26,13 +26,13 @@ class Breaking(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """``chosen``: per member, per placement, the position it was put on, -1 for none. ``placed``: per
-    placement. ``contested``: per placement, whether a tie between nodes that differ was broken.
+    """``chosen``: per member as they were given, per placement, the position it was put on, -1 for none.
+    ``placed``: per placement. ``contested``: whether a tie between nodes that differ was broken anywhere.
     """
 
     chosen: tuple[Ints, ...]
     placed: Ints
-    contested: Bools
+    contested: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,6 @@ class Shuffled:
     draw: int
 
     def __call__(self, step: int, positions: int) -> Ints:
-        if self.draw == 0:
-            return by_name(step, positions)[::-1].copy()
         mixed = np.arange(positions, dtype=np.uint64)
         mixed += np.uint64((self.draw << 40) + (step << 20))
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -74,7 +72,7 @@ def greedy(
     domains = len(nodes.index.domains)
     placed = np.zeros(domains, np.int64)
     alive = np.ones(domains, bool)
-    contested = np.zeros(domains, bool)
+    contested = False
     chosen: list[Ints] = []
     for step, member in enumerate(members):
         if quorum.stops_early:
@@ -82,7 +80,7 @@ def greedy(
         best = best_nodes(nodes, member) & alive[nodes.index.of]
         picked = _first(nodes, best, breaking(step, len(best)))
         if watch:
-            contested |= _differ(nodes, best)
+            contested = contested or _differ(nodes, best)
         there = picked != _NOWHERE
         nodes.assume(member, picked[there])
         placed += there
@@ -115,17 +113,17 @@ def _first(nodes: Snapshot, best: Bools, ranks: Ints) -> Ints:
     return picked
 
 
-def _differ(nodes: Snapshot, best: Bools) -> Bools:
-    """Per placement: whether nodes that tie differ in anything that a later member may see."""
+def _differ(nodes: Snapshot, best: Bools) -> bool:
+    """Whether in some placement nodes tie that differ in anything that a later member may see."""
     starts = nodes.index.starts
-    differ = np.zeros(len(starts), bool)
     if not (np.add.reduceat(best.astype(np.int64), starts) > 1).any():
-        return differ
+        return False
     columns = [*nodes.alloc.values(), *nodes.free.values(), *nodes.charged.values(), *nodes.disliked.values()]
     columns += [usable.astype(np.int64) for usable in nodes.usable.values()]
     limit = np.iinfo(np.int64)
     for column in columns:
         high = np.maximum.reduceat(np.where(best, column, limit.min), starts)
         low = np.minimum.reduceat(np.where(best, column, limit.max), starts)
-        differ |= (high != low) & (high != limit.min)
-    return differ
+        if (high > low).any():
+            return True
+    return False

@@ -1,4 +1,4 @@
-"""The nodes of all placements as one cycle of kube-scheduler sees them, and as it fills them member by member.
+"""The nodes of all placements as one cycle of kube-scheduler sees them and fills them, member by member.
 
 Every array is per position of the topology index (nodes by domain, then name), so that a member is tried in
 all placements at once. Placements share no node: what is assumed in one is not seen in another.
@@ -39,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """``alloc``, ``free``: resource -> amount; ``charged``: resource of ``SCORED`` -> requests of all pods with
+    """``alloc``, ``free``: resource -> amount; ``charged``: resource of ``SCORED`` -> requests of all pods,
     the defaults in. ``usable``: per eligibility, where such a member may go, room apart; ``disliked``: how
     many ``PreferNoSchedule`` taints it does not tolerate. ``free`` and ``charged`` change as members are
     assumed.
@@ -73,7 +73,7 @@ def asked(pod: Pod) -> Asked:
 
 
 def as_upstream_sees(state: ClusterState) -> ClusterState:
-    """The same cluster without Ready conditions, of which kube-scheduler reads only the taints that follow."""
+    """The same cluster without Ready conditions: kube-scheduler reads only the taints that follow them."""
     unready = [node for node in state.nodes.values() if not node.ready]
     if not unready:
         return state
@@ -102,7 +102,8 @@ def take(state: ClusterState, index: TopologyIndex, members: Sequence[Asked]) ->
 def _scored(requests: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
     amounts = dict(requests)
     return tuple(
-        (resource, min(amounts.get(resource, 0) or DEFAULT_REQUEST[resource], AMOUNT_LIMIT)) for resource in SCORED
+        (resource, min(amounts.get(resource, 0) or DEFAULT_REQUEST[resource], AMOUNT_LIMIT))
+        for resource in SCORED
     )
 
 

@@ -89,8 +89,8 @@ def least_allocated(nodes: Snapshot, member: Asked, feasible: Bools) -> Ints:
 
 
 def balanced_allocation(nodes: Snapshot, member: Asked, feasible: Bools) -> Ints:
-    """NodeResourcesBalancedAllocation: how much nearer the shares of the resources come to each other with the
-    member in; 75 where nothing changes. A member that requests none of them is not scored.
+    """NodeResourcesBalancedAllocation: how much nearer the shares of the resources come to each other with
+    the member in; 75 where nothing changes. A member that requests none of them is not scored.
     """
     requests = dict(member.requests)
     if not any(requests.get(resource) for resource in SCORED):

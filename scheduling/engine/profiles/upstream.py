@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -25,8 +26,12 @@ from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import Roster, roster
 from scheduling.engine.state import ClusterState
 
-DRAWS = 32
-"""Other ways to break the ties between nodes that are tried before it is said that they do not matter."""
+MOST_DRAWS = 32
+"""How many ways to roll what upstream rolls are tried at most: orders of the members, ties between nodes."""
+
+_FEWEST_DRAWS = 4
+_DRAW_BUDGET = 4_000_000
+"""Members times nodes, over all draws: large groups in large clusters are drawn less often."""
 
 _SHOWN_WHEN_PLACED = 8
 
@@ -38,15 +43,17 @@ class Exact(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Cycle:
-    """``kinds``: how many different members there are."""
+    """``kinds``: how many different members there are. ``priorities``: of each member."""
 
     state: ClusterState
     who: Roster
     where: Candidates
     nodes: Snapshot
     members: tuple[Asked, ...]
+    priorities: tuple[int, ...]
     quorum: Quorum
     kinds: int
+    release: Release
 
 
 def decide_upstream(state: ClusterState, group_key: str, profile: str, exact: Exact) -> Decision:
@@ -60,9 +67,9 @@ def decide_upstream(state: ClusterState, group_key: str, profile: str, exact: Ex
     if release.equal_priority and plain.verdict != Verdict.CONFLICTED and _priorities_differ(who):
         return replace(_blank(plain), verdict=Verdict.CONFLICTED, reason=Reason.INVALID)
     where = candidates(view, who)
-    if plain.verdict == Verdict.CONFLICTED or isinstance(where, Conflict) or plain.reason == Reason.UNMODELLED:
+    if isinstance(where, Conflict) or not where.index.domains:
         return plain
-    if not where.index.domains:
+    if plain.verdict == Verdict.CONFLICTED or plain.reason == Reason.UNMODELLED:
         return plain
     return _decide(_cycle(view, who, where, release), plain)
 
@@ -85,16 +92,17 @@ def _cycle(state: ClusterState, who: Roster, where: Candidates, release: Release
         where=where,
         nodes=take(state, where.index, members),
         members=members,
+        priorities=tuple(pod.priority for pod in who.waiting),
         quorum=Quorum(who.missing, release.stops_early),
         kinds=len(set(members)),
+        release=release,
     )
 
 
 def _decide(cycle: _Cycle, plain: Decision) -> Decision:
-    first = greedy(cycle.nodes, cycle.members, cycle.quorum, by_name, watch=cycle.kinds > 1)
-    feasible = np.flatnonzero(first.placed >= cycle.quorum.missing).tolist()
-    luck = _depends_on_ties(cycle, first, bool(feasible))
-    plain = replace(plain, funnel=_funnel(cycle, len(feasible)))
+    made, luck = _likeliest(cycle, plain.verdict == Verdict.PROVED_INFEASIBLE)
+    feasible = np.flatnonzero(made.placed >= cycle.quorum.missing).tolist()
+    plain = replace(plain, funnel=_funnel(cycle, len(feasible)), luck=luck)
     if not feasible:
         if plain.verdict == Verdict.PROVED_INFEASIBLE:
             return plain
@@ -102,14 +110,46 @@ def _decide(cycle: _Cycle, plain: Decision) -> Decision:
             _blank(plain),
             verdict=Verdict.NOT_FOUND,
             reason=Reason.NOT_FOUND_BY_HEURISTIC,
-            domains=_counts(cycle, first, np.argsort(-first.placed, kind="stable").tolist()),
+            domains=_counts(cycle, made, np.argsort(-made.placed, kind="stable").tolist()),
             method="greedy",
-            depends_on_ties=luck,
         )
-    totals = placement_totals(cycle.nodes, cycle.members, first, feasible, len(cycle.who.bound))
+    totals = placement_totals(cycle.nodes, cycle.members, made, feasible, len(cycle.who.bound))
     tied = [feasible[number] for number in CHOOSE(totals)]
     ranked = [domain for _, domain in sorted(zip((-total for total in totals), feasible, strict=True))]
-    return _placed(cycle, first, replace(plain, depends_on_ties=luck), tied, ranked)
+    return _placed(cycle, made, plain, tied, ranked)
+
+
+def _likeliest(cycle: _Cycle, hopeless: bool) -> tuple[Pass, tuple[int, int]]:
+    """The pass in order of age and name, unless most other rolls end otherwise: then the first of those. And
+    how many of how many rolls placed the group, (0, 0) when rolls cannot matter.
+
+    Members of one kind fill a placement whatever is rolled, and ties between equal nodes change nothing; both
+    are certain, as is what the exact engine proved.
+    """
+    members, quorum = cycle.members, cycle.quorum
+    first = greedy(cycle.nodes, members, quorum, by_name, watch=cycle.kinds > 1)
+    if hopeless or cycle.kinds == 1 or not (cycle.release.rolls_order or first.contested):
+        return first, (0, 0)
+    placing: list[Pass] = []
+    failing: list[Pass] = []
+    draws = _DRAW_BUDGET // (len(members) * len(cycle.where.index.order))
+    draws = max(_FEWEST_DRAWS, min(draws, MOST_DRAWS))
+    for draw in range(draws):
+        made = first if draw == 0 else _drawn(cycle, draw)
+        (placing if (made.placed >= quorum.missing).any() else failing).append(made)
+    likeliest = placing if 2 * len(placing) >= draws else failing
+    return likeliest[0], (len(placing), draws)
+
+
+def _drawn(cycle: _Cycle, draw: int) -> Pass:
+    """One roll, the same in every run: members from another one on, and ties in another order."""
+    order = list(range(len(cycle.members)))
+    if cycle.release.rolls_order:
+        cut = draw % len(order)
+        order = sorted((*order[cut:], *order[:cut]), key=lambda number: -cycle.priorities[number])
+    made = greedy(cycle.nodes, [cycle.members[number] for number in order], cycle.quorum, Shuffled(draw))
+    chosen = dict(zip(order, made.chosen, strict=True))
+    return replace(made, chosen=tuple(chosen[number] for number in range(len(order))))
 
 
 def _blank(plain: Decision) -> Decision:
@@ -147,22 +187,7 @@ def _sums(column: Ints, starts: Ints) -> list[int]:
     """Per domain, in Python's integers: sums of bytes over many nodes times 100 pass int64."""
     cuts = [*starts.tolist(), len(column)]
     values = column.tolist()
-    return [sum(values[start:end]) for start, end in zip(cuts, cuts[1:], strict=False)]
-
-
-def _depends_on_ties(cycle: _Cycle, first: Pass, placed: bool) -> bool:
-    """Whether another break of the ties between nodes was found that places the group, or no longer does.
-
-    Members of one kind fill a placement whatever the ties, and ties between equal nodes change nothing; both
-    are certain. Otherwise ``DRAWS`` other breaks are tried.
-    """
-    if cycle.kinds == 1 or not first.contested.any():
-        return False
-    for draw in range(DRAWS):
-        other = greedy(cycle.nodes, cycle.members, cycle.quorum, Shuffled(draw))
-        if bool((other.placed >= cycle.quorum.missing).any()) != placed:
-            return True
-    return False
+    return [sum(values[start:end]) for start, end in pairwise(cuts)]
 
 
 def _placed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +23,9 @@ Verdict = Literal["passed", "failed", "skipped"]
 
 _CHECKED = ("groups", "pods", "imports")
 _OPEN_KINDS = ("CompositePodGroup",)
+
+NOT_SUPPORTED = "not supported"
+"""What a case is skipped with that asks for something the product does not do, followed by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,11 @@ def run_case(case: Case, profile: str | None = None) -> Result:
     """``profile`` None: the case's own, ``exact`` when it has none."""
     wanted = profile or case.get("profile", "exact")
     reason = _unsupported(case, wanted)
-    if reason:
-        return Result(case["name"], "skipped", (reason,))
+    return Result(case["name"], "skipped", (reason,)) if reason else run_stages(case, wanted)
+
+
+def run_stages(case: Case, wanted: str) -> Result:
+    """Run the case in that profile whether or not it can hold."""
     stream = MemoryStream(gates={**dict.fromkeys(TAS_GATES, True), **case.get("gates", {})})
     why: list[str] = []
     for number, stage in enumerate(case["stages"], 1):
@@ -70,31 +77,51 @@ def run_case(case: Case, profile: str | None = None) -> Result:
         except Unsettled as error:
             why.append(f"stage {number}: {error}")
             break
-        why += [f"stage {number}: {text}" for text in _unmet(stream, stage.get("expect") or {}, plans, wanted in RELEASES)]
+        unmet = _unmet(stream, stage.get("expect") or {}, plans, wanted in RELEASES)
+        why += [f"stage {number}: {text}" for text in unmet]
         if "observed" in stage:
-            stream.commit(_observed(stream, unbound, stage["observed"]))
+            stream.commit(take_over(stream, unbound, stage["observed"]))
         stream.now_ms += 1000
     return Result(case["name"], "failed" if why else "passed", tuple(why))
 
 
 def _unsupported(case: Case, profile: str) -> str:
     if profile not in PROFILES:
-        return f"profile {profile} is not built"
+        return f"{NOT_SUPPORTED}: profile {profile}"
     stages = case["stages"]
+    for kind in (manifest.get("kind") for stage in stages for manifest in stage.get("apply", [])):
+        if kind in _OPEN_KINDS:
+            return f"{NOT_SUPPORTED}: {kind}"
     for gate in {
         **case.get("gates", {}),
         **{gate: on for stage in stages for gate, on in stage.get("gates", {}).items()},
     }:
         if gate not in TAS_GATES:
-            return f"feature gate {gate} is not built"
-    for kind in (manifest.get("kind") for stage in stages for manifest in stage.get("apply", [])):
-        if kind in _OPEN_KINDS:
-            return f"kind {kind} is not built"
+            return f"{NOT_SUPPORTED}: feature gate {gate}"
+    if _evicts(stages):
+        return f"{NOT_SUPPORTED}: preemption"
     expected = [stage.get("expect") or {} for stage in stages]
     if not any(part in expect for expect in expected for part in _CHECKED):
         sentences = " ".join(expect["property"] for expect in expected if "property" in expect)
         return f"only a test written by hand can show it: {sentences}"
     return ""
+
+
+def _evicts(stages: Iterable[dict[str, Any]]) -> bool:
+    """Whether a pod that its last manifest puts on a node is expected on none although nobody deleted it."""
+    bound: set[str] = set()
+    for stage in stages:
+        bound -= {f"{gone.get('namespace', '')}/{gone['name']}" for gone in stage.get("delete", [])}
+        for manifest in stage.get("apply", []):
+            if manifest.get("kind") == "Pod":
+                key = _key(manifest.get("metadata"))
+                bound.discard(key)
+                if (manifest.get("spec") or {}).get("nodeName"):
+                    bound.add(key)
+        pods = (stage.get("expect") or {}).get("pods", {})
+        if any(wanted["node"] is None and key in bound for key, wanted in pods.items()):
+            return True
+    return False
 
 
 # ---------------------------------------------------------------- what happens in a stage
@@ -110,9 +137,30 @@ def perform(stream: MemoryStream, stage: dict[str, Any], directory: Path) -> lis
     if "import_file" in stage:
         return [stream.import_data((directory / stage["import_file"]).read_bytes())]
     if stage.get("apply"):
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": stage["apply"]})
+        items = [_dated(stream, number, manifest) for number, manifest in enumerate(stage["apply"])]
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
         return [stream.import_data(text.encode())]
     return []
+
+
+def _dated(stream: MemoryStream, number: int, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The order of the list is the order of creation: a new object without a time is a millisecond younger
+    than the one before it.
+    """
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, dict) or "creationTimestamp" in metadata:
+        return manifest
+    key = _key(metadata)
+    group = stream.state.groups.get(key)
+    known = {"Pod": stream.state.pod_uid(key), "PodGroup": group.uid if group else None}
+    uid = known.get(str(manifest.get("kind")))
+    if uid is not None and metadata.get("uid", uid) == uid:
+        return manifest
+    moment = datetime.fromtimestamp((stream.now_ms + number) / 1000, UTC)
+    return {
+        **manifest,
+        "metadata": {**metadata, "creationTimestamp": moment.isoformat(timespec="milliseconds")},
+    }
 
 
 def _deleted(stream: MemoryStream, gone: dict[str, str]) -> list[Event]:
@@ -134,7 +182,7 @@ def _deleted(stream: MemoryStream, gone: dict[str, str]) -> list[Event]:
     return [PodRemoved(namespace, name, pod.uid, pod.node, pod.group, "removed")]
 
 
-def _observed(stream: MemoryStream, unbound: Iterable[str], nodes: dict[str, str]) -> list[Event]:
+def take_over(stream: MemoryStream, unbound: Iterable[str], nodes: dict[str, str]) -> list[Event]:
     """The bindings of the real scheduler as facts, in the place of ours: what it left out, it did not bind.
 
     ``unbound``: uids of the pods that could be bound in this stage; ``nodes``: by pod name.
@@ -227,6 +275,12 @@ def _states(stream: MemoryStream, key: str, refused: bool) -> set[str]:
     if refused:
         states.add("rejected")
     return states
+
+
+def _key(metadata: Any) -> str:
+    """``namespace/name`` of a manifest, whatever it is."""
+    given = metadata if isinstance(metadata, dict) else {}
+    return f"{given.get('namespace') or 'default'}/{given.get('name')}"
 
 
 def _listed(value: str | list[str]) -> list[str]:
