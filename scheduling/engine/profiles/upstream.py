@@ -127,8 +127,9 @@ def _likeliest(cycle: _Cycle, hopeless: bool) -> tuple[Pass, tuple[int, int]]:
     are certain, as is what the exact engine proved.
     """
     members, quorum = cycle.members, cycle.quorum
-    first = greedy(cycle.nodes, members, quorum, by_name, watch=cycle.kinds > 1)
-    if hopeless or cycle.kinds == 1 or not (cycle.release.rolls_order or first.contested):
+    uncertain = cycle.kinds > 1 and not hopeless
+    first = greedy(cycle.nodes, members, quorum, by_name, watch=uncertain and not cycle.release.rolls_order)
+    if not uncertain or not (cycle.release.rolls_order or first.contested):
         return first, (0, 0)
     placing: list[Pass] = []
     failing: list[Pass] = []
