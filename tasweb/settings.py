@@ -159,7 +159,10 @@ AUTH_PASSWORD_VALIDATORS = [
 
 HTTPS = env.bool("TAS_HTTPS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
-SECURE_SSL_REDIRECT = False  # the proxy's business; /health must answer plain HTTP
+SILENCED_SYSTEM_CHECKS = [
+    "security.W008",  # redirecting to HTTPS is the proxy's business; /health must answer plain HTTP
+    "staticfiles.W004",  # before the first front-end build the folder of static files is not there
+]
 if HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 3600
@@ -168,7 +171,6 @@ if HTTPS:
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "frontend" / "dist"]
-SILENCED_SYSTEM_CHECKS = ["staticfiles.W004"]  # before the first front-end build the folder is not there
 # With a folder for `collectstatic` (the container image) files get names by content and may be cached for
 # ever.
 STATIC_ROOT = env("TAS_STATIC_ROOT", default=None)

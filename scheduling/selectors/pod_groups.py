@@ -22,9 +22,11 @@ def page(
     after: str = "",
     limit: int = 50,
 ) -> Page[PodGroupRow]:
-    """PodGroups by namespace, name and generation. ``status`` may also be ``degraded``; ``text``: part of the name.
+    """PodGroups by namespace, name and generation. ``status`` may also be ``degraded``; ``text``: part of
+    the name.
 
-    ``closed``: the closed generations instead of the open ones. ``after``: ``namespace/name/generation``; ValueError
+    ``closed``: the closed generations instead of the open ones. ``after``: ``namespace/name/generation``;
+    ValueError
     when it is not of that form.
     """
     rows = PodGroupRow.objects.filter(cluster=cluster, closed=closed)
@@ -47,7 +49,9 @@ def page(
 
 
 def generations(cluster: Cluster, namespace: str, name: str) -> list[PodGroupRow]:
-    """Every generation of a key, newest first; the row of a missing PodGroup (generation 0) is one of them."""
+    """Every generation of a key, newest first; the row of a missing PodGroup (generation 0) is one of
+    them.
+    """
     return list(
         PodGroupRow.objects.filter(cluster=cluster, namespace=namespace, name=name).order_by(
             "-generation", "-pk"
@@ -90,6 +94,7 @@ def count(cluster: Cluster, status: str) -> int:
     return PodGroupRow.objects.filter(cluster=cluster, closed=False, status=status).count()
 
 
-def constrained_count(cluster: Cluster) -> int:
-    """Open groups with a topology constraint."""
-    return PodGroupRow.objects.filter(cluster=cluster, closed=False).exclude(topology_key="").count()
+def constrained_keys(cluster: Cluster) -> frozenset[str]:
+    """Keys of the open groups with a topology constraint."""
+    rows = PodGroupRow.objects.filter(cluster=cluster, closed=False).exclude(topology_key="")
+    return frozenset(f"{space}/{name}" for space, name in rows.values_list("namespace", "name"))
