@@ -39,7 +39,7 @@ def decided(state: ClusterState, now_ms: int, *, profile: str = "exact") -> Iter
     Pods without a group are never placed: they take room where the facts say they are.
     """
     ahead = state.fork()
-    keys = waiting(state)
+    keys = waiting(state, profile)
     while keys:
         refusals: list[tuple[str, Event]] = []
         stand_from = 0  # refusals before this one were decided before room was taken: they are decided again
