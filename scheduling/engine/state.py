@@ -20,9 +20,11 @@ from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.eligibility import bar
 from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodGroup
+from scheduling.engine.numa_names import node_of
 from scheduling.engine.topology import TopologyIndex
 
 if TYPE_CHECKING:
+    from scheduling.engine.numa_view import ZoneView
     from scheduling.engine.roster import Roster
 
 Bars = NDArray[np.int8]
@@ -35,6 +37,8 @@ _ELIGIBILITY_CLASSES = 256
 class ClusterState:
     """Mutable. ``seq``: of the last event in it. ``verdicts``: the last one recorded of each open generation.
     ``rosters``: kept by ``roster.roster``, forgotten here when a group or one of its pods changes.
+    ``zone_of``: pod uid -> NUMA domain that it was placed in, as long as the pod is on that node.
+    ``zone_view`` and ``stale_zones`` (nodes that changed since) belong to ``numa_view``.
     """
 
     def __init__(self) -> None:
@@ -53,6 +57,9 @@ class ClusterState:
         self._indexes: dict[str | None, TopologyIndex] = {}
         self._bars: dict[Eligibility, tuple[int, Bars]] = {}
         self.rosters: dict[str, Roster] = {}
+        self.zone_of: dict[str, str] = {}
+        self.zone_view: ZoneView | None = None
+        self.stale_zones: set[str] = set()
 
     # --- what is asked
 
@@ -139,6 +146,7 @@ class ClusterState:
         """Add the node or replace the one of that name; pods bound to that name hold room on it."""
         old = self.nodes.get(node.name)
         self.nodes[node.name] = node
+        self.stale_zones.add(node.name)
         if old is None:
             row = self.columns.add(node.name)
             self._indexes.clear()
@@ -161,6 +169,7 @@ class ClusterState:
         if node is None or node.uid != uid:
             return
         del self.nodes[name]
+        self.stale_zones.add(name)
         self.columns.remove(name)
         self._indexes.clear()
 
@@ -178,16 +187,23 @@ class ClusterState:
         if pod.node and not pod.finished:
             self._by_node.add(pod.node, pod.uid)
             self._charge(pod, 1)
+        if pod.uid in self.zone_of and node_of(self.zone_of[pod.uid]) != pod.node:
+            del self.zone_of[pod.uid]
 
     def remove_pod(self, uid: str) -> None:
         """Take the pod out; nothing happens when there is none of that uid."""
         if uid in self.pods:
             pod = self._withdraw(uid)
+            self.zone_of.pop(uid, None)
             self._forget(pod)
             self._set_uids(pod.key, tuple(other for other in self._uids[pod.key] if other != uid))
 
-    def bind(self, pod_uid: str, node: str) -> None:
-        """Put the pod on the node. KeyError for an unknown uid: a decision names only pods that exist."""
+    def bind(self, pod_uid: str, node: str, zone: str = "") -> None:
+        """Put the pod on the node; ``zone``: the NUMA domain of the node that it was placed in, "" for none.
+        KeyError for an unknown uid: a decision names only pods that exist.
+        """
+        if zone:
+            self.zone_of[pod_uid] = zone
         self.set_pod(replace(self.pods[pod_uid], node=node))
 
     def set_group(self, group: PodGroup) -> None:
@@ -228,6 +244,9 @@ class ClusterState:
         other._indexes = self._indexes.copy()
         other._bars = self._bars.copy()
         other.rosters = self.rosters.copy()
+        other.zone_of = self.zone_of.copy()
+        other.zone_view = self.zone_view.fork() if self.zone_view is not None else None
+        other.stale_zones = self.stale_zones.copy()
         return other
 
     # --- steps
@@ -262,6 +281,7 @@ class ClusterState:
         return pod
 
     def _charge(self, pod: Pod, pods: int) -> None:
+        self.stale_zones.add(pod.node)
         row = self.columns.slot.get(pod.node)
         if row is not None:
             self.columns.charge(row, pod.shape.requests, pods)
