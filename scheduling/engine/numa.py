@@ -1,9 +1,9 @@
 """Groups whose domain is one NUMA zone of one node.
 
 The ordinary engine decides on the virtual state of ``numa_view``, where zones are nodes; here its answer is
-brought back to the nodes that the zones are in. Nothing is claimed that the use told per zone does not carry:
-``placed`` counts pods without a zone against every zone, and a proof must hold when they are counted as low as
-they can be. What lies between is ``not_found``.
+brought back to the nodes that the zones are in. Nothing is claimed that what is known of the zones does not
+carry: ``placed`` counts pods without a zone against every zone, and a proof must hold when they are counted
+as low as they can be. What lies between is ``not_found``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from dataclasses import dataclass, replace
 
 from scheduling.engine.decision import Decision
 from scheduling.engine.model import TAS_GATES
-from scheduling.engine.numa_names import NUMA_KEY, domain_of, node_of
+from scheduling.engine.numa_names import NUMA_KEY, node_of
 from scheduling.engine.numa_view import view, with_group
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import Roster, roster
 from scheduling.engine.state import ClusterState
-
-__all__ = ["NUMA_KEY", "ZoneRoom", "asked", "decide_in_zones", "domain_of", "in_zones", "node_of", "zone_rooms"]
 
 Exact = Callable[[ClusterState, str], Decision]
 

@@ -5,7 +5,7 @@ names.
 from __future__ import annotations
 
 NUMA_KEY = "topology.node.k8s.io/numa"
-"""Ours: no node carries it as a label. Its domains are the zones that NodeResourceTopology objects tell of."""
+"""Ours: no node carries it as a label. Its domains are the zones that NodeResourceTopology objects tell."""
 
 
 def domain_of(node: str, zone: str) -> str:

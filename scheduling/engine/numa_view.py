@@ -1,9 +1,9 @@
 """The cluster cut into NUMA zones: a state in which every zone is a node and a domain of its own.
 
-What a zone has free is told for members that were placed in a zone. Which zone the other pods of a node took
-their CPUs and devices from, nobody says; so their use counts against every zone of the node in full (``sure``:
-what fits is certain), or against each as little as the other zones allow (``hopeful``: what does not fit even
-so is proved not to). Resources that no zone of the node lists are limited by what the node has free.
+Members that were placed in a zone use that zone. Which zone the other pods of a node took their CPUs and
+devices from, nobody says; so their use counts against every zone of the node in full (*sure*: what fits is
+certain), or against each as little as the other zones allow (*hopeful*: what does not fit even so is proved
+not to). Resources that no zone of the node lists are limited by what the node has free.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scheduling.engine.roster import Roster
 from scheduling.engine.state import ClusterState
 
 _NODE_NAME = ":node"
-"""Label of a zone that holds the name of its node, for affinity by ``metadata.name``; no real key begins so."""
+"""Label of a zone with the name of its node, for affinity by ``metadata.name``; no real key begins so."""
 
 
 @dataclass(slots=True)
@@ -144,9 +144,7 @@ def _fill(seen: ZoneView, state: ClusterState, node: Node) -> None:
     for domain in domains:
         # No zone has more than its node.
         floor = {r: left - free.get(r, 0) for r, left in room[domain].items()}
-        elsewhere = {
-            r: sum(max(room[other][r], 0) for other in domains if other != domain) for r in listed
-        }
+        elsewhere = {r: sum(max(room[other][r], 0) for other in domains if other != domain) for r in listed}
         sure[domain] = _amounts({r: max(floor[r], loose[r] if r in listed else 0) for r in floor})
         least[domain] = _amounts(
             {r: max(floor[r], loose[r] - elsewhere[r] if r in listed else 0) for r in floor}
@@ -180,4 +178,3 @@ def _term(term: NodeSelectorTerm) -> NodeSelectorTerm:
     """Affinity by the name of the node, as affinity by a label of its zones."""
     by_name = tuple(replace(requirement, key=_NODE_NAME) for requirement in term.fields)
     return NodeSelectorTerm((*term.labels, *by_name), ())
-

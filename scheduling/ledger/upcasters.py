@@ -14,7 +14,6 @@ Steps = dict[int, Callable[[dict[str, Any]], dict[str, Any]]]
 """Version -> step from it to the next one."""
 
 
-
 def _same(body: dict[str, Any]) -> dict[str, Any]:
     """The newer version has a field more, and its default is what the older one meant."""
     return body
