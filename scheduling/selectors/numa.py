@@ -6,13 +6,16 @@ is free in a zone comes from the state that decisions are made on.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from django.db.models import Case, F, Func, IntegerField, Q, Sum, TextField, When
 from django.db.models.functions import Cast
 
 from scheduling.engine.numa import ZoneRoom, zone_rooms
+from scheduling.engine.numa_names import node_of
 from scheduling.models import Cluster, NodeRow
+from scheduling.projections.nodes import gpus
 from scheduling.services.state import state_of
 
 WITH_ZONES = ~Q(zones=[])
@@ -29,7 +32,7 @@ class ZoneUse:
 
 @dataclass(frozen=True, slots=True)
 class ZoneRow:
-    """``vague``: more may be free than ``uses`` say, since pods on the node do not tell which zone they use."""
+    """``vague``: more may be free than ``uses`` say: pods on the node do not tell which zone they use."""
 
     domain: str
     node: str
@@ -43,8 +46,19 @@ def rooms(cluster: Cluster) -> list[ZoneRoom]:
 
 
 def zones_of(cluster: Cluster, node: str) -> list[ZoneRow]:
-    """The zones of one node."""
+    """The zones of one node, with the resources that decisions limit there."""
     return [_row(zone) for zone in rooms(cluster) if zone.node == node]
+
+
+def occupants(cluster: Cluster, domain: str) -> list[list[str | int]]:
+    """``[group key or "", pods, GPUs]`` of the pods that were placed in the zone."""
+    state = state_of(cluster)
+    pods, devices = Counter[str](), Counter[str]()
+    for pod in state.pods_on(node_of(domain)):
+        if state.zone_of.get(pod.uid) == domain:
+            pods[pod.group_key] += 1
+            devices[pod.group_key] += gpus(dict(pod.shape.requests))
+    return [[group, pods[group], devices[group]] for group in sorted(pods)]
 
 
 def count(cluster: Cluster) -> int:

@@ -153,10 +153,7 @@ def snapshot(cluster: Cluster, key: str | None = None) -> Snapshot:
         key = key or _default(keys)
         headline = kpi(cluster, key)
 
-    if key == NUMA_KEY:
-        values = [row[8] for row in rows]
-    else:
-        values = [labels.get(key) for labels in all_labels]
+    values = [row[8] for row in rows] if key == NUMA_KEY else [labels.get(key) for labels in all_labels]
     domains = sorted({value for value in values if value is not None}, key=_natural)
     domain_index: dict[str | None, int] = {name: number for number, name in enumerate(domains)}
     group_index: dict[str, int] = {}
