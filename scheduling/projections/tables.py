@@ -52,6 +52,7 @@ class PodRecord:
     namespace: str
     name: str
     node: str
+    zone: str
     group: str
     phase: str
     terminating: bool

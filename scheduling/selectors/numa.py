@@ -14,7 +14,7 @@ from django.db.models.functions import Cast
 
 from scheduling.engine.numa import ZoneRoom, zone_rooms
 from scheduling.engine.numa_names import node_of
-from scheduling.models import Cluster, NodeRow
+from scheduling.models import Cluster, NodeRow, PodRow
 from scheduling.projections.nodes import gpus
 from scheduling.services.state import state_of
 
@@ -52,12 +52,12 @@ def zones_of(cluster: Cluster, node: str) -> list[ZoneRow]:
 
 def occupants(cluster: Cluster, domain: str) -> list[list[str | int]]:
     """``[group key or "", pods, GPUs]`` of the pods that were placed in the zone."""
-    state = state_of(cluster)
     pods, devices = Counter[str](), Counter[str]()
-    for pod in state.pods_on(node_of(domain)):
-        if state.zone_of.get(pod.uid) == domain:
-            pods[pod.group_key] += 1
-            devices[pod.group_key] += gpus(dict(pod.shape.requests))
+    rows = PodRow.objects.filter(cluster=cluster, node=node_of(domain), zone=domain, removed=False)
+    for row in rows.exclude(node="").exclude(phase__in=("Succeeded", "Failed")):
+        group = f"{row.namespace}/{row.group}" if row.group else ""
+        pods[group] += 1
+        devices[group] += gpus(row.requests)
     return [[group, pods[group], devices[group]] for group in sorted(pods)]
 
 

@@ -12,4 +12,14 @@ class Migration(migrations.Migration):
                 default=list, help_text="[[NUMA zone, {resource: amount}]], empty when not told"
             ),
         ),
+        migrations.AddField(
+            model_name="podrow",
+            name="zone",
+            field=models.CharField(
+                blank=True,
+                default="",
+                help_text="NUMA domain of its node that it was placed in.",
+                max_length=507,
+            ),
+        ),
     ]
