@@ -26,7 +26,7 @@ EMPTY = "-"
 def domain_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     keys = rack_map.topology_keys(cluster)
     key = request.GET.get("key") or (keys[0]["key"] if keys else "")
-    context = {"keys": keys, "key": key, "numa": key == NUMA_KEY, **table_context(request, cluster, key)}
+    context = {"keys": keys, "key": key, **table_context(request, cluster, key)}
     return show(request, "domains.html", context, cluster=cluster, here="domains")
 
 

@@ -55,7 +55,7 @@ def map_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     context: dict[str, Any] = {
         "keys": keys,
         "key": key,
-        "numa": any(entry["key"] == NUMA_KEY for entry in keys),
+        "zones_told": any(entry["key"] == NUMA_KEY for entry in keys),
         "kpi": rack_map.kpi(cluster, key),
     }
     if request.GET.get("view") == "table":
@@ -111,6 +111,7 @@ def table_context(request: HttpRequest, cluster: Cluster, key: str) -> dict[str,
             for column, label in COLUMNS
         ],
         "next_address": address(**{"from": str(first + ROWS)}),
+        "numa": key == NUMA_KEY,
         "rows": rows[first : first + ROWS],
         "found": len(rows),
         "text": text,
