@@ -146,7 +146,7 @@ class ClusterState:
         """Add the node or replace the one of that name; pods bound to that name hold room on it."""
         old = self.nodes.get(node.name)
         self.nodes[node.name] = node
-        self.stale_zones.add(node.name)
+        self._recut(node.name)
         if old is None:
             row = self.columns.add(node.name)
             self._indexes.clear()
@@ -169,7 +169,7 @@ class ClusterState:
         if node is None or node.uid != uid:
             return
         del self.nodes[name]
-        self.stale_zones.add(name)
+        self._recut(name)
         self.columns.remove(name)
         self._indexes.clear()
 
@@ -280,8 +280,13 @@ class ClusterState:
             self._charge(pod, -1)
         return pod
 
+    def _recut(self, node_name: str) -> None:
+        """The node or what is on it changed, which the kept view of its zones must follow."""
+        if self.zone_view is not None:
+            self.stale_zones.add(node_name)
+
     def _charge(self, pod: Pod, pods: int) -> None:
-        self.stale_zones.add(pod.node)
+        self._recut(pod.node)
         row = self.columns.slot.get(pod.node)
         if row is not None:
             self.columns.charge(row, pod.shape.requests, pods)

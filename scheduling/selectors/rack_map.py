@@ -146,10 +146,11 @@ def snapshot(cluster: Cluster, key: str | None = None) -> Snapshot:
                 "gpus",
                 _text("occupants"),
                 numa.box(),
+                numa.how_many(),
             )
         )
         all_labels = [orjson.loads(row[2]) for row in rows]
-        keys = _topology_keys(cluster, all_labels)
+        keys = _topology_keys(cluster, all_labels, sum(row[9] for row in rows))
         key = key or _default(keys)
         headline = kpi(cluster, key)
 
@@ -255,8 +256,9 @@ def kpi(cluster: Cluster, key: str) -> Kpi:
 def topology_keys(cluster: Cluster) -> list[TopologyKey]:
     """Label keys of the cluster's nodes that can name domains, the most used by PodGroups first."""
     with one_moment():
-        texts = _nodes(cluster).filter(removed=False).values_list(_text("labels"), flat=True)
-        return _topology_keys(cluster, [orjson.loads(text) for text in texts])
+        rows = list(_nodes(cluster).filter(removed=False).values_list(_text("labels"), numa.how_many()))
+        all_labels = [orjson.loads(labels) for labels, _ in rows]
+        return _topology_keys(cluster, all_labels, sum(zones for _, zones in rows))
 
 
 def default_key(cluster: Cluster) -> str:
@@ -264,8 +266,10 @@ def default_key(cluster: Cluster) -> str:
     return _default(topology_keys(cluster))
 
 
-def _topology_keys(cluster: Cluster, all_labels: list[dict[str, str]]) -> list[TopologyKey]:
-    """Keys that open PodGroups name, keys whose name says that they are about topology, and NUMA zones."""
+def _topology_keys(cluster: Cluster, all_labels: list[dict[str, str]], zones: int) -> list[TopologyKey]:
+    """Keys that open PodGroups name, keys whose name says that they are about topology, and NUMA zones
+    (``zones``: how many).
+    """
     used = dict(
         PodGroupRow.objects.filter(cluster=cluster, closed=False)
         .exclude(topology_key="")
@@ -277,7 +281,6 @@ def _topology_keys(cluster: Cluster, all_labels: list[dict[str, str]]) -> list[T
     names.discard(NUMA_KEY)
     values = {key: {labels[key] for labels in all_labels if key in labels} for key in names}
     counts = {key: len(found) for key, found in values.items()}
-    zones = numa.count(cluster)
     if zones or NUMA_KEY in used:
         counts[NUMA_KEY] = zones
     keys: list[TopologyKey] = [
