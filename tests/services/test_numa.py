@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scheduling.engine.model import Node
 from scheduling.engine.numa_names import NUMA_KEY
@@ -26,7 +29,7 @@ from scheduling.services.problems import Refused
 from scheduling.services.state import state_of
 from scheduling.services.submitting import submit_events, submit_manifest_events
 from scheduling.services.workloads import preview
-from tests.services.builders import GPU, RACK, form, gang, members, node, nodes_of, pod, stream, text
+from tests.services.builders import GPU, RACK, ZONE, form, gang, members, node, nodes_of, pod, stream, text
 
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -184,25 +187,34 @@ def test_a_gang_that_a_node_holds_and_no_zone_does_waits_and_the_node_stays_free
     assert set(nodes_of(made, "g").values()) == {""}
 
 
-def test_groups_of_racks_hosts_zones_and_numa_share_one_cycle() -> None:
-    made = stream(*zoned("a", "r1"), *zoned("b", "r1"), *zoned("c", "r2"))
-    keys = {"rack": (RACK, 6), "host": (HOSTNAME, 4), "numa": (NUMA_KEY, 2), "plain": ("", 1)}
-    for name, (key, count) in keys.items():
-        made.import_data(text(gang(name, count, key=key), *members(name, count, gpu=2, cpu="1")))
-    placed = {event.name: event for event in made.settle() if isinstance(event, PodGroupPlaced)}
-    held = {name: {on for _, _, on in event.assignments} for name, event in placed.items()}
-    assert sum(len(event.assignments) for event in placed.values()) <= 12
+asked = st.tuples(st.sampled_from((RACK, HOSTNAME, ZONE, NUMA_KEY, "")), st.integers(1, 6), st.integers(1, 4))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(asked, min_size=1, max_size=6))
+def test_groups_of_different_keys_share_one_cycle_and_each_keeps_to_its_law(
+    wanted: list[tuple[str, int, int]],
+) -> None:
+    made = stream(*zoned("a", "r1", zone="z1"), *zoned("b", "r1", zone="z2"), *zoned("c", "r2", zone="z2"))
+    groups = {f"g{number}": ask for number, ask in enumerate(wanted)}
+    for name, (key, count, gpu) in groups.items():
+        made.import_data(text(gang(name, count, key=key), *members(name, count, gpu=gpu)))
+    events = made.settle()
+    placed = {event.name: event for event in events if isinstance(event, PodGroupPlaced)}
+    refused = {event.name for event in events if isinstance(event, PodGroupUnschedulable)}
+    assert placed.keys() | refused == groups.keys() and not placed.keys() & refused
+    used: Counter[str] = Counter()
     for name, event in placed.items():
-        key, count = keys[name]
-        labels = {made.state.nodes[on].label(key) for on in held[name]}
+        key, count, gpu = groups[name]
+        on = {node for _, _, node in event.assignments}
         assert len(event.assignments) == count
         if key == NUMA_KEY:
-            assert {event.domain.partition("/")[0]} == held[name]
+            assert {event.domain.partition("/")[0]} == on
+            used[event.domain] += count * gpu
         elif key:
-            assert labels == {event.domain}
-    assert {"rack", "host"} & placed.keys()
-    for name in made.state.nodes:
-        assert made.state.free(name)[GPU] >= 0
+            assert {made.state.nodes[node].label(key) for node in on} == {event.domain}
+    assert all(amount <= 4 for amount in used.values())
+    assert all(made.state.free(node)[GPU] >= 0 for node in made.state.nodes)
 
 
 def test_an_observed_cluster_is_told_the_zone_and_a_bound_gang_has_none_known() -> None:
