@@ -113,13 +113,15 @@ def _shapes(who: Roster, placed: frozenset[str]) -> tuple[ShapeCount, ...]:
 @dataclass(frozen=True, slots=True)
 class _Answer:
     """``best``: the packing chosen, None when none was found. ``others``: how many each feasible domain
-    takes, best first. ``tried``: packings of the heuristic, by domain. ``proved``: nothing can fit.
+    takes, best first. ``tried``: the best packings of several kinds, by domain. ``refuted``: domains that
+    the bound allows and a search proved too small. ``proved``: nothing can fit.
     """
 
     best: Packing | None
     others: list[tuple[int, int]]
     feasible: int
     tried: dict[int, Packing]
+    refuted: frozenset[int]
     proved: bool
     method: str
 
@@ -140,19 +142,26 @@ def _evaluate(state: ClusterState, who: Roster, where: Candidates, start: Decisi
 
 
 def _search(state: ClusterState, seen: Field, missing: int) -> _Answer:
+    none: frozenset[int] = frozenset()
     if not seen.index.domains:
-        return _Answer(None, [], 0, {}, True, "counting")
+        return _Answer(None, [], 0, {}, none, True, "counting")
     whole = wholly_free(state.columns, seen.index, seen.kinds)
     if len(seen.kinds) == 1:
         ranked, takes, _ = uniform.ranking(seen, whole, missing)
         best = uniform.pack(seen, whole, int(ranked[0])) if len(ranked) else None
         others = [(int(domain), int(takes[domain])) for domain in ranked[:_SHOWN_WHEN_PLACED]]
-        return _Answer(best, others, len(ranked), {}, best is None, "counting")
-    found, tried = mixed.search(seen, whole, missing)
-    proved = not found and bool((seen.most() < missing).all())
+        return _Answer(best, others, len(ranked), {}, none, best is None, "counting")
+    result = mixed.search(seen, whole, missing)
+    found = result.found
     others = [(packing.domain, packing.placed) for packing in found[:_SHOWN_WHEN_PLACED]]
     return _Answer(
-        found[0] if found else None, others, len(found), tried, proved, "counting" if proved else "heuristic"
+        best=found[0] if found else None,
+        others=others,
+        feasible=len(found),
+        tried=result.tried,
+        refuted=frozenset(result.refuted),
+        proved=not found and not result.open,
+        method=result.method,
     )
 
 
@@ -194,7 +203,7 @@ def _refused(
     state: ClusterState, seen: Field, who: Roster, where: Candidates, start: Decision, answer: _Answer
 ) -> Decision:
     own = held_by(state.columns, [(pod.node, pod.shape.requests) for pod in who.bound])
-    counts = shortfalls(state, seen, own, len(who.bound), who.missing, answer.tried)
+    counts = shortfalls(state, seen, own, len(who.bound), who.missing, answer.tried, answer.refuted)
     return replace(
         start,
         verdict=Verdict.PROVED_INFEASIBLE if answer.proved else Verdict.NOT_FOUND,
@@ -214,6 +223,13 @@ def _reason(start: Decision, where: Candidates, counts: tuple[DomainCount, ...])
 
 
 def _fits_across(state: ClusterState, seen: Field, missing: int) -> bool:
-    """Whether the group was found to fit over all nodes of the cluster together."""
+    """Whether the group was found, by counting or by the heuristics, to fit over all nodes of the cluster
+    together.
+    """
     everywhere = field(state, state.index(ALL_NODES), seen.kinds)
-    return _search(state, everywhere, missing).best is not None
+    if not everywhere.index.domains:
+        return False
+    if len(seen.kinds) == 1:
+        return bool(everywhere.sums[0][0] >= missing)
+    whole = wholly_free(state.columns, everywhere.index, seen.kinds)
+    return bool(mixed.search(everywhere, whole, missing, operations=0, solver_runs=0).found)

@@ -88,8 +88,9 @@ class Decision:
     node), by pod name: empty when nothing is to be placed. ``domains``: best first. All of them when
     nothing fits; when placed, the chosen one and the next best few. ``conflict_domains``,
     ``conflict_nodes``: where bound members lie that contradict each other, and the nodes that are gone or
-    do not carry the key. ``method``: how it was found or proved, ``counting`` or ``heuristic``, "" when
-    neither.
+    do not carry the key. ``method``: how it was found or proved: ``counting``; ``heuristic`` (found
+    only); ``search``, exact in whole numbers (also of a search that gave up: ``not_found``); ``solver``,
+    found and counted again, or refused on the word of a solver in floating point; "" when neither.
     """
 
     key: str

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,18 +52,25 @@ class _Filled:
 
 
 def shortfalls(
-    state: ClusterState, seen: Field, own: Room, bound: int, missing: int, tried: Mapping[int, Packing]
+    state: ClusterState,
+    seen: Field,
+    own: Room,
+    bound: int,
+    missing: int,
+    tried: Mapping[int, Packing],
+    refuted: Collection[int] = (),
 ) -> tuple[DomainCount, ...]:
     """One count per domain of the field, best first: most members in, then the reason that ends soonest,
     then name.
 
     ``own``: what bound members hold; ``bound``: how many they are; ``missing``: members to be placed at once;
-    ``tried``: the packings that a heuristic tried, by domain.
+    ``tried``: the best packings known, by domain; ``refuted``: domains whose bound allows the group and that
+    a search proved too small.
     """
     if not seen.index.domains:
         return ()
     filled = _fill(seen, tried)
-    codes = _codes(state, seen, own, missing, filled.placed)
+    codes = _codes(state, seen, own, missing, filled.placed, sorted(refuted))
     short = np.maximum(missing - filled.placed, 0)
     lacks = _lacks(seen, filled, short)
     causes = _causes(seen, filled)
@@ -106,20 +113,36 @@ def _fill(seen: Field, tried: Mapping[int, Packing]) -> _Filled:
     return _Filled(takes, inside.sum(axis=0), (inside < counts).argmax(axis=0))
 
 
-def _codes(state: ClusterState, seen: Field, own: Room, missing: int, placed: Ints) -> Ints:
+def _codes(
+    state: ClusterState, seen: Field, own: Room, missing: int, placed: Ints, refuted: Sequence[int]
+) -> Ints:
     """Per domain: room now, room when empty, room when empty and open to all; the first that would do names
-    the reason.
+    the reason. What is refuted now is refuted for good where nothing could leave or be lifted.
     """
     empty = emptied(state, seen, own)
     when_empty = empty.most() >= missing
     when_open = unbarred(empty, _BLAME).most() >= missing
+    for domain in refuted:
+        when_empty[domain] &= _differs(seen, empty, domain)
+        when_open[domain] &= when_empty[domain] or any(
+            bars[seen.index.slice(domain)].any() for bars in seen.bars
+        )
     codes = np.full(len(placed), _NEVER, np.int64)
     if (when_open & ~when_empty).any():
         codes = np.where(when_open, _blamed(empty, missing), codes)
     codes[when_empty] = _CAPACITY
-    codes[seen.most() >= missing] = _NOT_FOUND
+    undecided = seen.most() >= missing
+    undecided[refuted] = False
+    codes[undecided] = _NOT_FOUND
     codes[placed >= missing] = _FEASIBLE
     return codes
+
+
+def _differs(seen: Field, other: Field, domain: int) -> bool:
+    """Whether a domain has other room for what the kinds ask for."""
+    rows = seen.index.order[seen.index.slice(domain)]
+    asked = {resource for kind in seen.kinds for resource, _ in kind.requests if resource in seen.room}
+    return any((seen.room[resource][rows] != other.room[resource][rows]).any() for resource in asked)
 
 
 def _blamed(empty: Field, missing: int) -> Ints:

@@ -19,7 +19,7 @@ class Packing:
     """``domain``: its number in the index. ``takes``: per kind, members on each node of the domain's slice.
 
     ``placed``: members in all; ``broken``: wholly free nodes that are no longer; ``left``: members of the
-    kinds that the domain takes beyond these.
+    kinds that the domain takes beyond these. ``method``: what found it, see ``Decision.method``.
     """
 
     domain: int
@@ -27,6 +27,7 @@ class Packing:
     placed: int
     broken: int
     left: int
+    method: str = "counting"
 
 
 def wholly_free(columns: Columns, index: TopologyIndex, kinds: Sequence[Kind]) -> Bools:

@@ -1,0 +1,159 @@
+"""One domain as small matrices, for members of several shapes: what fits, what a packing is worth, and the
+decreasing-order heuristics that find a packing or say nothing.
+
+Not finding one is no proof; ``capacity.Field.most`` and ``exact`` prove. Every packing found is feasible by
+construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from scheduling.engine.capacity import COUNT_LIMIT, Field
+from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
+from scheduling.engine.packing import Packing
+from scheduling.engine.uniform import fill
+
+_SHARE = 1 << 10
+
+RULES = ("tight", "least_left", "unwanted")
+
+
+class Box:
+    """One domain's nodes as small matrices: ``free`` [resource, node], ``asks`` [kind, resource], ``open``
+    [kind, node].
+    """
+
+    def __init__(self, seen: Field, whole: Bools, domain: int) -> None:
+        part = seen.index.slice(domain)
+        rows = seen.index.order[part]
+        resources = sorted({resource for kind in seen.kinds for resource, _ in kind.requests})
+        self.kinds = seen.kinds
+        self.counts = [len(kind.pods) for kind in seen.kinds]
+        self.wanted = sum(self.counts)
+        self.asks = np.array(
+            [[min(dict(kind.requests).get(r, 0), AMOUNT_LIMIT) for r in resources] for kind in seen.kinds],
+            np.int64,
+        )
+        self.free = np.stack(
+            [seen.room[r][rows] if r in seen.room else np.zeros(len(rows), np.int64) for r in resources]
+        )
+        self.open = np.stack([seen.eligible(kind)[part] for kind in range(len(seen.kinds))])
+        self.whole = whole[part]
+        self.one_priority = len({pod.priority for kind in seen.kinds for pod in kind.pods}) == 1
+        self._scale: Ints = np.maximum(self.free.max(axis=1, initial=1), 1)
+        self.signature = b"".join(part.tobytes() for part in (self.free, self.open, self.whole))
+
+    def heuristic(self) -> Ints:
+        """The best greedy packing: most members, then the higher priorities, then fewest whole nodes."""
+        best = self.nothing()
+        worth = self.worth(best)
+        for order in self.orders():
+            for rule in RULES:
+                takes = self.greedy(order, rule)
+                better = self.worth(takes)
+                if better > worth:
+                    best, worth = takes, better
+            if worth[0] == self.wanted:
+                break
+        return best
+
+    def packing(self, domain: int, takes: Ints, method: str) -> Packing:
+        return Packing(domain, tuple(takes), int(takes.sum()), self.broken(takes), self.left(takes), method)
+
+    def holds(self, takes: Ints) -> bool:
+        """Whether [kind, node] is a packing: counted in whole numbers, whoever found it."""
+        asked = self.asks.T @ takes
+        return bool(
+            (takes >= 0).all()
+            and (takes.sum(axis=1) <= self.counts).all()
+            and not takes[~self.open].any()
+            and (asked <= np.maximum(self.free, 0)).all()
+        )
+
+    def worth(self, takes: Ints) -> tuple[int, tuple[int, ...], int]:
+        """Greater is better. Priorities need no look when every member is in."""
+        placed = int(takes.sum())
+        return placed, () if placed == self.wanted else self.priorities(takes), -self.broken(takes)
+
+    def nothing(self) -> Ints:
+        return np.zeros(self.open.shape, np.int64)
+
+    def orders(self) -> Iterator[tuple[int, ...]]:
+        """Kinds by largest share of one resource, by sum of shares, by fewest usable nodes, as the members
+        stand (by priority), and smallest first, which packs the most when not all can fit. Each order
+        once.
+        """
+        shares = self._shares(self.asks.T).T
+        kinds = range(len(self.counts))
+        largest, total = shares.max(axis=1), shares.sum(axis=1)
+        usable = self.open.sum(axis=1)
+        orders = (
+            sorted(kinds, key=lambda k: (-largest[k], -total[k], k)),
+            sorted(kinds, key=lambda k: (-total[k], -largest[k], k)),
+            sorted(kinds, key=lambda k: (usable[k], -largest[k], k)),
+            list(kinds),
+            sorted(kinds, key=lambda k: (largest[k], total[k], k)),
+        )
+        yield from dict.fromkeys(tuple(order) for order in orders)
+
+    def greedy(self, order: tuple[int, ...], rule: str) -> Ints:
+        """Members of each kind on each node: kind after kind, each onto its nodes in the order of the
+        rule.
+        """
+        free = self.free.copy()
+        takes = self.nothing()
+        for kind in order:
+            caps = self.caps(free, kind)
+            take = fill(caps, self._nodes(free, caps, kind, rule), self.counts[kind])
+            takes[kind] = take
+            free -= self.asks[kind][:, None] * take[None, :]
+        return takes
+
+    def priorities(self, takes: Ints) -> tuple[int, ...]:
+        """Priorities of the members that are in, highest first: compared, the better set is the greater."""
+        placed = [
+            pod.priority
+            for kind, take in zip(self.kinds, takes, strict=True)
+            for pod in kind.pods[: int(take.sum())]
+        ]
+        return tuple(sorted(placed, reverse=True))
+
+    def broken(self, takes: Ints) -> int:
+        return int((self.whole & (takes.sum(axis=0) > 0)).sum())
+
+    def left(self, takes: Ints) -> int:
+        """Members the domain takes beyond these: of the kind that it takes the most of."""
+        free = self.free - self.asks.T @ takes
+        return max(int(self.caps(free, kind).sum()) for kind in range(len(self.counts)))
+
+    def _shares(self, amounts: Ints) -> Ints:
+        """Amounts [resource, ...] against the roomiest node, in whole parts: floats would order differently
+        elsewhere.
+        """
+        return amounts * _SHARE // self._scale[:, None]
+
+    def caps(self, free: Ints, kind: int) -> Ints:
+        asks = self.asks[kind]
+        wanted = asks > 0
+        caps = (free[wanted] // asks[wanted, None]).min(axis=0)
+        limited: Ints = np.where(self.open[kind], np.minimum(np.maximum(caps, 0), COUNT_LIMIT), 0)
+        return limited
+
+    def _nodes(self, free: Ints, caps: Ints, kind: int, rule: str) -> Ints:
+        """Nodes in the order they are filled. ``tight``: fewest places first; ``least_left``: least room
+        left once full of this kind; ``unwanted``: of least use to the other kinds.
+        """
+        name = np.arange(len(caps))
+        if rule == "tight":
+            return np.lexsort((name, self.whole, caps))
+        if rule == "least_left":
+            left = np.maximum(free - self.asks[kind][:, None] * caps[None, :], 0)
+            return np.lexsort((name, self.whole, caps, self._shares(left).sum(axis=0)))
+        use = np.zeros(len(caps), np.int64)
+        for other, count in enumerate(self.counts):
+            if other != kind:
+                use += np.minimum(self.caps(free, other), count) * _SHARE // count
+        return np.lexsort((name, self.whole, caps, use))
