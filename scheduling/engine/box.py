@@ -11,9 +11,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scheduling.engine.capacity import COUNT_LIMIT, Field
+from scheduling.engine.capacity import Field
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
 from scheduling.engine.packing import Packing
+from scheduling.engine.shapes import COUNT_LIMIT
 from scheduling.engine.uniform import fill
 
 _SHARE = 1 << 10

@@ -8,18 +8,16 @@ is an upper bound only: what exceeds it is proved not to fit; what does not is s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Columns, Ints
 from scheduling.engine.eligibility import Bar
 from scheduling.engine.roster import Kind
-from scheduling.engine.state import Bars, ClusterState
+from scheduling.engine.shapes import COUNT_LIMIT, Bars, DomainCounts, ShapeView, per_row
+from scheduling.engine.state import ClusterState
 from scheduling.engine.topology import TopologyIndex
-
-COUNT_LIMIT = 1 << 31
-"""Counts of members on one node saturate here, so that sums and sort keys stay inside int64."""
 
 _SUM_LIMIT = 1 << 62
 
@@ -27,50 +25,114 @@ Room = Mapping[str, Ints]
 """resource -> amount per row of the columns."""
 
 
-@dataclass(frozen=True, slots=True)
 class Field:
-    """The candidate nodes as the kinds of one group see them.
+    """The candidate nodes as the kinds of one group see them; to be read before the state changes next.
 
-    ``bars``: per kind, per position of the index, an ``eligibility.Bar``. ``room``: what counts as free,
-    per row. ``caps``: per kind, how many of it each position takes alone. ``sums``: the same per domain.
+    ``room``: what counts as free, per row. ``sums``: per kind, how many of it each domain takes alone.
+    ``kept``: per kind, what the state keeps of it and of its domains; nothing for a part of an index or for
+    nodes that are only thought of.
     """
 
-    index: TopologyIndex
-    kinds: Sequence[Kind]
-    bars: tuple[Bars, ...]
-    room: Room
-    caps: tuple[Ints, ...]
-    sums: tuple[Ints, ...]
+    def __init__(
+        self,
+        index: TopologyIndex,
+        kinds: Sequence[Kind],
+        bars: Sequence[Bars],
+        room: Room,
+        row_caps: Sequence[Ints],
+        kept: Sequence[tuple[ShapeView, DomainCounts]] = (),
+    ) -> None:
+        self.index = index
+        self.kinds = kinds
+        self.room = room
+        self.kept = kept
+        self._row_bars = bars
+        self._row_caps = row_caps
+        self.sums = (
+            tuple(counts.places for _, counts in kept)
+            if kept
+            else tuple(index.sums(cap) for cap in self.caps)
+        )
+
+    @cached_property
+    def bars(self) -> tuple[Bars, ...]:
+        """Per kind, per position of the index, an ``eligibility.Bar``."""
+        return tuple(bars[self.index.order] for bars in self._row_bars)
+
+    @cached_property
+    def caps(self) -> tuple[Ints, ...]:
+        """Per kind, how many of it each position takes alone."""
+        return tuple(caps[self.index.order] for caps in self._row_caps)
+
+    def eligible_in(self, kind: int) -> Ints:
+        """Per domain, nodes that a kind may use, room apart."""
+        if self.kept:
+            return self.kept[kind][1].eligible
+        return self.index.sums(self.eligible(kind).astype(np.int64))
+
+    def caps_at(self, kind: int, rows: Ints) -> Ints:
+        """The same for some rows of the columns."""
+        return self._row_caps[kind][rows]
+
+    def open_at(self, kind: int, rows: Ints) -> Bools:
+        """Whether a kind may use some rows of the columns, room apart."""
+        open_to: Bools = self._row_bars[kind][rows] == Bar.NONE
+        return open_to
 
     def eligible(self, kind: int) -> Bools:
         open_to: Bools = self.bars[kind] == Bar.NONE
         return open_to
 
-    def most(self) -> Ints:
+    @cached_property
+    def bound(self) -> Ints:
         """Upper bound per domain of members that can be in it at once; exact for one kind."""
         return _most(self)
 
+    def most(self) -> Ints:
+        return self.bound
+
+    def like(self, bars: Sequence[Bars], room: Room) -> Field:
+        """The same nodes and kinds with other bars (per row) or other room."""
+        rows = len(bars[0]) if bars else 0
+        caps = [
+            np.where(bar == Bar.NONE, per_row(room, rows, kind.requests), 0)
+            for kind, bar in zip(self.kinds, bars, strict=True)
+        ]
+        return Field(self.index, self.kinds, bars, room, caps)
+
+    def emptied(self, alloc: Room, own: Room) -> Field:
+        """The same nodes with every pod gone but the group's own; ``alloc``: what nodes offer, ``own``: what
+        those hold, per row.
+        """
+        room = {
+            resource: alloc[resource] - own[resource] if resource in own else alloc[resource]
+            for resource in alloc
+        }
+        return self.like(self._row_bars, room)
+
+    def unbarred(self, lifted: Sequence[Bar]) -> Field:
+        """The same nodes with some bars lifted."""
+        bars = [np.where(np.isin(bars, lifted), np.int8(Bar.NONE), bars) for bars in self._row_bars]
+        return self.like(bars, self.room)
+
 
 def field(state: ClusterState, index: TopologyIndex, kinds: Sequence[Kind]) -> Field:
-    """The nodes as they are now."""
-    bars = tuple(state.bars(kind.eligibility)[index.order] for kind in kinds)
-    return _field(index, kinds, bars, state.columns.free)
+    """The nodes as they are now; ``index``: the current one of its key, or a part of it."""
+    bars = [state.bars(kind.eligibility) for kind in kinds]
+    kept = [state.shape(kind.requests, kind.eligibility, index.key) for kind in kinds]
+    caps = [view.caps for view, _ in kept]
+    whole = index is state.index(index.key)
+    return Field(index, kinds, bars, state.columns.free, caps, kept if whole else ())
 
 
 def emptied(state: ClusterState, now: Field, own: Room) -> Field:
-    """The same nodes with every pod gone but the group's own; ``own``: what those hold, per row."""
-    alloc = state.columns.alloc
-    room = {
-        resource: alloc[resource] - own[resource] if resource in own else alloc[resource]
-        for resource in alloc
-    }
-    return _field(now.index, now.kinds, now.bars, room)
+    """See ``Field.emptied``."""
+    return now.emptied(state.columns.alloc, own)
 
 
 def unbarred(seen: Field, lifted: Sequence[Bar]) -> Field:
-    """The same nodes with some bars lifted."""
-    bars = tuple(np.where(np.isin(bars, lifted), np.int8(Bar.NONE), bars) for bars in seen.bars)
-    return _field(seen.index, seen.kinds, bars, seen.room)
+    """See ``Field.unbarred``."""
+    return seen.unbarred(lifted)
 
 
 def held_by(columns: Columns, pods: Sequence[tuple[str, tuple[tuple[str, int], ...]]]) -> Room:
@@ -83,31 +145,6 @@ def held_by(columns: Columns, pods: Sequence[tuple[str, tuple[tuple[str, int], .
         for resource, amount in requests:
             held.setdefault(resource, np.zeros(columns.rows, np.int64))[row] += min(amount, AMOUNT_LIMIT)
     return held
-
-
-def per_row(room: Room, rows: int, requests: Sequence[tuple[str, int]]) -> Ints:
-    """Members of one kind that each row takes, eligibility apart. A resource nobody has is 0 everywhere; a
-    resource that is not requested is not looked at, over-committed or not.
-    """
-    caps = np.full(rows, COUNT_LIMIT, np.int64)
-    for resource, amount in requests:
-        column = room.get(resource)
-        if column is None:
-            return np.zeros(rows, np.int64)
-        if amount > 0:
-            np.minimum(caps, column // min(amount, AMOUNT_LIMIT), out=caps)
-    return np.maximum(caps, 0, out=caps)
-
-
-def _field(index: TopologyIndex, kinds: Sequence[Kind], bars: tuple[Bars, ...], room: Room) -> Field:
-    rows = len(next(iter(room.values()))) if room else 0
-    caps = tuple(
-        np.where(bar == Bar.NONE, per_row(room, rows, kind.requests)[index.order], 0)
-        if rows
-        else _none(index)
-        for kind, bar in zip(kinds, bars, strict=True)
-    )
-    return Field(index, kinds, bars, room, caps, tuple(index.sums(cap) for cap in caps))
 
 
 def _none(index: TopologyIndex) -> Ints:

@@ -15,9 +15,10 @@ import numpy as np
 
 from scheduling.engine import exact, solver
 from scheduling.engine.box import Box
-from scheduling.engine.capacity import COUNT_LIMIT, Field, per_row
+from scheduling.engine.capacity import Field
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
 from scheduling.engine.packing import Packing
+from scheduling.engine.shapes import COUNT_LIMIT, per_row
 
 _ALTERNATIVES = 8
 """Once a domain takes the group, how many more that might be better are tried: an economy, not a proof that

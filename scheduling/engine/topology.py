@@ -20,11 +20,13 @@ ALL_NODES = None
 
 @dataclass(frozen=True, slots=True)
 class TopologyIndex:
-    """``order``: slots by (domain, node name). ``names``: the node of each position. ``starts``/``sizes``:
-    the slice of each domain in it. ``of``: domain number of each position. ``domains``: their values,
-    sorted. ``number``: value -> domain number. ``unlabelled``: how many nodes do not carry the key.
+    """``key``: the topology key, ``ALL_NODES`` for none. ``order``: slots by (domain, node name). ``names``:
+    the node of each position. ``starts``/``sizes``: the slice of each domain in it. ``of``: domain number of
+    each position. ``domains``: their values, sorted. ``number``: value -> domain number. ``unlabelled``: how
+    many nodes do not carry the key. ``at``: slot -> domain number, -1 for none.
     """
 
+    key: str | None
     domains: tuple[str, ...]
     number: Mapping[str, int]
     names: tuple[str, ...]
@@ -33,6 +35,7 @@ class TopologyIndex:
     sizes: Ints
     of: Ints
     unlabelled: int
+    at: Ints
 
     def slice(self, domain: int) -> slice:
         start = int(self.starts[domain])
@@ -42,6 +45,7 @@ class TopologyIndex:
         """The same key cut to one of its domains."""
         part = self.slice(domain)
         return TopologyIndex(
+            key=self.key,
             domains=(self.domains[domain],),
             number={self.domains[domain]: 0},
             names=self.names[part],
@@ -50,6 +54,7 @@ class TopologyIndex:
             sizes=self.sizes[domain : domain + 1],
             of=np.zeros(part.stop - part.start, np.int64),
             unlabelled=self.unlabelled,
+            at=np.where(self.at == domain, 0, -1),
         )
 
     def sums(self, values: Ints) -> Ints:
@@ -75,14 +80,20 @@ def build(nodes: Mapping[str, Node], slot: Mapping[str, int], key: str | None) -
             domains.append(value)
             starts.append(position)
     first = np.array(starts, np.int64)
+    order = np.array([slot[name] for _, name in placed], np.int64)
     sizes = np.diff(np.append(first, len(placed))) if domains else np.zeros(0, np.int64)
+    of = np.repeat(np.arange(len(domains), dtype=np.int64), sizes)
+    at = np.full(max(slot.values(), default=-1) + 1, -1, np.int64)
+    at[order] = of
     return TopologyIndex(
+        key=key,
         domains=tuple(domains),
         number={value: number for number, value in enumerate(domains)},
         names=tuple(name for _, name in placed),
-        order=np.array([slot[name] for _, name in placed], np.int64),
+        order=order,
         starts=first,
         sizes=sizes.astype(np.int64),
-        of=np.repeat(np.arange(len(domains), dtype=np.int64), sizes),
+        of=of,
         unlabelled=len(nodes) - len(placed),
+        at=at,
     )
