@@ -227,20 +227,25 @@ def _recount(
     caps = per_row(columns.free, len(rows), requests, rows)
     caps[~open_to] = 0
     whole = wholly_free_rows(columns, (requests,), rows)
+    old, was, was_open = view.caps[rows], view.whole[rows], view.open[rows]
+    view.caps[rows] = caps
+    view.whole[rows] = whole
+    view.top = max(view.top, int(caps.max(initial=0)))
+    in_parts = np.where(whole, 0, caps) - np.where(was, 0, old)
+    opened = (open_to != was_open).any()
+    if opened:
+        view.open[rows] = open_to
     for key, counts in list(view.domains.items()):
         if indexes.get(key) is not counts.index:
             del view.domains[key]
             continue
         where = counts.index.at[rows]
-        inside = where >= 0
-        old, was = view.caps[rows], view.whole[rows]
-        for sums, change in (
-            (counts.places, caps - old),
-            (counts.in_parts, np.where(whole, 0, caps) - np.where(was, 0, old)),
-            (counts.eligible, open_to.astype(np.int64) - view.open[rows]),
-        ):
-            np.add.at(sums, where[inside], change[inside])
-    view.caps[rows] = caps
-    view.whole[rows] = whole
-    view.open[rows] = open_to
-    view.top = max(view.top, int(caps.max(initial=0)))
+        if where.min() < 0:
+            inside = np.flatnonzero(where >= 0)
+            where = where[inside]
+        else:
+            inside = np.arange(len(rows))
+        np.add.at(counts.places, where, (caps - old)[inside])
+        np.add.at(counts.in_parts, where, in_parts[inside])
+        if opened:
+            np.add.at(counts.eligible, where, (open_to.astype(np.int64) - was_open)[inside])

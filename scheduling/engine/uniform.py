@@ -12,7 +12,7 @@ from scheduling.engine.columns import Bools, Columns, Ints
 from scheduling.engine.packing import Packing
 from scheduling.engine.shapes import wholly_free_rows
 
-_BLOCK = 64
+_BLOCK = 32
 """Domains whose nodes are looked at together, at first."""
 
 _KEY_LIMIT = 1 << 62
@@ -37,19 +37,20 @@ def ranking(columns: Columns, seen: Field, missing: int, shown: int) -> Ranking:
     nodes are counted only in domains that could be among the best: what the other nodes cannot take must go
     onto them, which bounds their number from below.
     """
-    sums = seen.sums[0]
-    feasible = np.flatnonzero(sums >= missing)
-    if not len(feasible):
+    sums, members = seen.sums[0], len(seen.kinds[0].pods)
+    enough = sums >= missing
+    count = int(np.count_nonzero(enough))
+    if not count:
         return Ranking()
+    # Domains that take everybody go before all others; where they are enough, the others need no look.
+    all_in = sums >= members
+    feasible = np.flatnonzero(all_in if np.count_nonzero(all_in) >= shown else enough)
     places = sums[feasible]
-    wanted = np.minimum(places, len(seen.kinds[0].pods))
+    wanted = np.minimum(places, members)
     left = places - wanted
     least = _least_broken(columns, seen, feasible, wanted)
     best: list[tuple[int, int, int, int]] = []
     for block in _in_order(wanted, least, left):
-        first = block[0]
-        if len(best) == shown and best[-1][:3] < (-wanted[first], least[first], left[first]):
-            break
         broken = _broken(columns, seen, feasible[block], wanted[block])
         best += zip(
             (-wanted[block]).tolist(),
@@ -59,11 +60,14 @@ def ranking(columns: Columns, seen: Field, missing: int, shown: int) -> Ranking:
             strict=True,
         )
         best = sorted(best)[:shown]
+        last = block[-1]
+        if len(best) == shown and best[-1] <= (-wanted[last], least[last], left[last], feasible[last]):
+            break  # whatever comes after the last of the block can only be worse than what it is bounded by
     return Ranking(
         best=tuple(domain for *_, domain in best),
         takes=tuple(-placed for placed, *_ in best),
         broken=tuple(broken for _, broken, *_ in best),
-        feasible=len(feasible),
+        feasible=count,
     )
 
 
@@ -115,15 +119,22 @@ def _in_order(wanted: Ints, least: Ints, left: Ints) -> Iterator[Ints]:
     sorted only if the first block did not do.
     """
     rest = np.arange(len(wanted))
-    spans = int(least.max()) + 1, int(left.max()) + 1
-    spread = int(wanted.max()) - int(wanted.min()) + 1
-    if len(rest) > _BLOCK and spread * spans[0] * spans[1] < _KEY_LIMIT:
-        key = ((wanted.max() - wanted) * spans[0] + least) * spans[1] + left
-        cut = np.partition(key, _BLOCK - 1)[_BLOCK - 1]
-        first = np.flatnonzero(key < cut)
-        first = np.concatenate([first, np.flatnonzero(key == cut)[: _BLOCK - len(first)]])
-        yield first[np.argsort(key[first], kind="stable")]
-        rest = np.delete(rest, first)
+    if len(rest) > _BLOCK:
+        best, worst = int(wanted.max()), int(wanted.min())
+        spans = int(least.max()) + 1, int(left.max()) + 1
+        if (best - worst + 1) * spans[0] * spans[1] < _KEY_LIMIT:
+            key = left if spans[0] == 1 else least * spans[1] + left
+            if best > worst:
+                key = (best - wanted) * (spans[0] * spans[1]) + key
+            cut = np.partition(key, _BLOCK - 1)[_BLOCK - 1]
+            first = np.flatnonzero(key <= cut)
+            if len(first) > _BLOCK:
+                ties = np.flatnonzero(key[first] == cut)
+                first = np.delete(first, ties[len(ties) - (len(first) - _BLOCK) :])
+            yield first[np.argsort(key[first], kind="stable")]
+            later = np.ones(len(rest), bool)
+            later[first] = False
+            rest = rest[later]
     rest = rest[np.lexsort((rest, left[rest], least[rest], -wanted[rest]))]
     start, size = 0, _BLOCK
     while start < len(rest):
