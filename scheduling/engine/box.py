@@ -7,17 +7,19 @@ construction.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from scheduling.engine.capacity import Field
-from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
+from scheduling.engine.columns import Bools, Ints
 from scheduling.engine.packing import Packing
 from scheduling.engine.shapes import COUNT_LIMIT
 from scheduling.engine.uniform import fill
 
 _SHARE = 1 << 10
+
+_SUM_LIMIT = 1 << 62
 
 RULES = ("tight", "least_left", "unwanted")
 
@@ -30,33 +32,36 @@ class Box:
     def __init__(self, seen: Field, whole: Bools, domain: int) -> None:
         part = seen.index.slice(domain)
         rows = seen.index.order[part]
-        resources = sorted({resource for kind in seen.kinds for resource, _ in kind.requests})
+        resources, self.asks = seen.asks
         self.kinds = seen.kinds
         self.counts = [len(kind.pods) for kind in seen.kinds]
         self.wanted = sum(self.counts)
-        self.asks = np.array(
-            [[min(dict(kind.requests).get(r, 0), AMOUNT_LIMIT) for r in resources] for kind in seen.kinds],
-            np.int64,
-        )
-        self.free = np.stack(
-            [seen.room[r][rows] if r in seen.room else np.zeros(len(rows), np.int64) for r in resources]
-        )
-        self.open = np.stack([seen.eligible(kind)[part] for kind in range(len(seen.kinds))])
+        nothing = np.zeros(len(rows), np.int64)
+        self.free = np.stack([seen.room[r][rows] if r in seen.room else nothing for r in resources])
+        self.open = np.stack([seen.open_at(kind, rows) for kind in range(len(seen.kinds))])
         self.whole = whole[part]
         self.one_priority = len({pod.priority for kind in seen.kinds for pod in kind.pods}) == 1
         self._scale: Ints = np.maximum(self.free.max(axis=1, initial=1), 1)
+        self._wants = [np.flatnonzero(asks) for asks in self.asks]
+        self._each = [asks[wants, None] for asks, wants in zip(self.asks, self._wants, strict=True)]
         self.signature = b"".join(part.tobytes() for part in (self.free, self.open, self.whole))
 
     def heuristic(self) -> Ints:
         """The best greedy packing: most members, then the higher priorities, then fewest whole nodes."""
         best = self.nothing()
         worth = self.worth(best)
+        least_broken: int | None = None
         for order in self.orders():
             for rule in RULES:
                 takes = self.greedy(order, rule)
                 better = self.worth(takes)
                 if better > worth:
                     best, worth = takes, better
+                if worth[0] == self.wanted:
+                    if least_broken is None:
+                        least_broken = self._least_broken()
+                    if -worth[2] == least_broken:
+                        return best
             if worth[0] == self.wanted:
                 break
         return best
@@ -87,18 +92,23 @@ class Box:
         stand (by priority), and smallest first, which packs the most when not all can fit. Each order
         once.
         """
-        shares = self._shares(self.asks.T).T
+        shares = self._shares(self.asks.T)
+        largest, total = shares.max(axis=0).tolist(), shares.sum(axis=0).tolist()
         kinds = range(len(self.counts))
-        largest, total = shares.max(axis=1), shares.sum(axis=1)
-        usable = self.open.sum(axis=1)
-        orders = (
-            sorted(kinds, key=lambda k: (-largest[k], -total[k], k)),
-            sorted(kinds, key=lambda k: (-total[k], -largest[k], k)),
-            sorted(kinds, key=lambda k: (usable[k], -largest[k], k)),
-            list(kinds),
-            sorted(kinds, key=lambda k: (largest[k], total[k], k)),
+        usable = self.open.sum(axis=1).tolist()
+        ranks: tuple[Callable[[int], tuple[int, ...]], ...] = (
+            lambda k: (-largest[k], -total[k], k),
+            lambda k: (-total[k], -largest[k], k),
+            lambda k: (usable[k], -largest[k], k),
+            lambda k: (k,),
+            lambda k: (largest[k], total[k], k),
         )
-        yield from dict.fromkeys(tuple(order) for order in orders)
+        known: set[tuple[int, ...]] = set()
+        for rank in ranks:
+            order = tuple(sorted(kinds, key=rank))
+            if order not in known:
+                known.add(order)
+                yield order
 
     def greedy(self, order: tuple[int, ...], rule: str) -> Ints:
         """Members of each kind on each node: kind after kind, each onto its nodes in the order of the
@@ -137,24 +147,36 @@ class Box:
         return amounts * _SHARE // self._scale[:, None]
 
     def caps(self, free: Ints, kind: int) -> Ints:
-        asks = self.asks[kind]
-        wanted = asks > 0
-        caps = (free[wanted] // asks[wanted, None]).min(axis=0)
-        limited: Ints = np.where(self.open[kind], np.minimum(np.maximum(caps, 0), COUNT_LIMIT), 0)
-        return limited
+        """Per node: members of one kind that it takes alone."""
+        caps: Ints = (free[self._wants[kind]] // self._each[kind]).min(axis=0)
+        np.minimum(caps, COUNT_LIMIT, out=caps)
+        np.maximum(caps, 0, out=caps)
+        caps[~self.open[kind]] = 0
+        return caps
+
+    def _least_broken(self) -> int:
+        """No fewer wholly free nodes than this are touched when everybody is in: what the others cannot feed
+        must come from them. 0, which is always true, where the sums could overflow.
+        """
+        free = np.maximum(self.free, 0)
+        if int(free.max()) * free.shape[1] >= _SUM_LIMIT or int(self.asks.max()) * self.wanted >= _SUM_LIMIT:
+            return 0
+        asked = np.array(self.counts) @ self.asks
+        missing = asked - free[:, ~self.whole].sum(axis=1)
+        largest = np.maximum(free[:, self.whole].max(axis=1, initial=0), 1)
+        return max(0, int((-(-missing // largest)).max()))
 
     def _nodes(self, free: Ints, caps: Ints, kind: int, rule: str) -> Ints:
         """Nodes in the order they are filled. ``tight``: fewest places first; ``least_left``: least room
         left once full of this kind; ``unwanted``: of least use to the other kinds.
         """
-        name = np.arange(len(caps))
         if rule == "tight":
-            return np.lexsort((name, self.whole, caps))
+            return np.lexsort((self.whole, caps))
         if rule == "least_left":
             left = np.maximum(free - self.asks[kind][:, None] * caps[None, :], 0)
-            return np.lexsort((name, self.whole, caps, self._shares(left).sum(axis=0)))
+            return np.lexsort((self.whole, caps, self._shares(left).sum(axis=0)))
         use = np.zeros(len(caps), np.int64)
         for other, count in enumerate(self.counts):
             if other != kind:
                 use += np.minimum(self.caps(free, other), count) * _SHARE // count
-        return np.lexsort((name, self.whole, caps, use))
+        return np.lexsort((self.whole, caps, use))

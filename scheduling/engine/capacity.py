@@ -84,6 +84,14 @@ class Field:
         return open_to
 
     @cached_property
+    def asks(self) -> tuple[tuple[str, ...], Ints]:
+        """The resources that the kinds request, sorted, and how much of them: [kind, resource]."""
+        requests = [dict(kind.requests) for kind in self.kinds]
+        resources = tuple(sorted({resource for asked in requests for resource in asked}))
+        rows = [[min(asked.get(resource, 0), AMOUNT_LIMIT) for resource in resources] for asked in requests]
+        return resources, np.array(rows, np.int64).reshape(len(requests), len(resources))
+
+    @cached_property
     def bound(self) -> Ints:
         """Upper bound per domain of members that can be in it at once; exact for one kind."""
         return _most(self)
@@ -152,51 +160,63 @@ def _none(index: TopologyIndex) -> Ints:
 
 
 def _most(seen: Field) -> Ints:
-    counts = [len(kind.pods) for kind in seen.kinds]
-    each = [np.minimum(sums, count) for sums, count in zip(seen.sums, counts, strict=True)]
-    bound: Ints = np.stack(each).sum(axis=0)
-    if len(seen.kinds) < 2:
+    counts = np.array([len(kind.pods) for kind in seen.kinds], np.int64)
+    each = np.minimum(np.stack(seen.sums), counts[:, None])
+    bound: Ints = each.sum(axis=0)
+    if len(seen.kinds) < 2 or not len(bound):
         return bound
-    for resource in sorted({resource for kind in seen.kinds for resource, _ in kind.requests}):
-        np.minimum(bound, _most_by_sum(seen, each, resource), out=bound)
-    for kind in range(len(seen.kinds)):
-        np.minimum(bound, _most_by_dominance(seen, each, kind), out=bound)
+    _, asks = seen.asks
+    supply = _supply(seen)
+    weights = _weights(asks)
+    # Where everybody's demand is met nothing is bounded; only the rest needs a closer look.
+    sure = int(asks.max()) * int(each.max()) * len(each) < _SUM_LIMIT
+    over = (asks.T @ each > supply).any(axis=1) if sure else np.ones(len(supply), bool)
+    for resource in np.flatnonzero(over).tolist():
+        np.minimum(bound, _smallest_first(supply[resource], each, asks[:, resource].tolist()), out=bound)
+    sure = int(weights.max()) * int(each.max()) * len(each) < _SUM_LIMIT
+    over = (weights @ each > np.stack(seen.sums)).any(axis=1) if sure else np.ones(len(each), bool)
+    for kind in np.flatnonzero(over).tolist():
+        np.minimum(bound, _most_by_dominance(seen, each, kind, weights[kind].tolist()), out=bound)
     return bound
 
 
-def _most_by_sum(seen: Field, each: Sequence[Ints], resource: str) -> Ints:
-    """No more members than the free amount of one resource feeds, the smallest first.
-
-    Counted on the nodes that some kind asking for the resource can use; a node below zero offers nothing.
+def _supply(seen: Field) -> Ints:
+    """[resource, domain]: what there is of each requested resource on the nodes that some kind asking for it
+    can use; a node below zero offers nothing.
     """
-    asks = [dict(kind.requests).get(resource, 0) for kind in seen.kinds]
-    usable = np.zeros(len(seen.index.order), bool)
-    for kind, ask in enumerate(asks):
-        if ask > 0:
-            usable |= seen.caps[kind] > 0
-    if resource in seen.room:
-        offered = np.where(usable, np.maximum(seen.room[resource][seen.index.order], 0), 0)
-    else:
-        offered = _none(seen.index)
-    if len(offered) and int(offered.max()) * len(offered) >= _SUM_LIMIT:
-        return np.full(len(seen.index.domains), _SUM_LIMIT, np.int64)
-    return _smallest_first(seen.index.sums(offered), each, asks)
+    resources, asks = seen.asks
+    none = _none(seen.index)
+    offered = np.stack(
+        [seen.room[name][seen.index.order] if name in seen.room else none for name in resources]
+    )
+    np.maximum(offered, 0, out=offered)
+    takes = np.stack(seen.caps) > 0
+    offered[(asks.T > 0).astype(np.int8) @ takes.astype(np.int8) == 0] = 0
+    supply: Ints = np.add.reduceat(offered, seen.index.starts, axis=1)
+    unsure = offered.max(axis=1) >= _SUM_LIMIT // offered.shape[1]
+    supply[unsure] = _SUM_LIMIT
+    return supply
 
 
-def _most_by_dominance(seen: Field, each: Sequence[Ints], small: int) -> Ints:
+def _weights(asks: Ints) -> Ints:
+    """[kind, other]: how many places for one kind a member of the other takes at least."""
+    rows = []
+    for own in asks:
+        wanted = own > 0
+        rows.append((asks[:, wanted] // own[wanted]).min(axis=1))
+    weights: Ints = np.minimum(np.stack(rows), COUNT_LIMIT)
+    return weights
+
+
+def _most_by_dominance(seen: Field, each: Ints, small: int, weights: Sequence[int]) -> Ints:
     """No more members than the places for one kind allow, when a member of another kind takes w of its
     places.
 
     w = the least ratio of the requests, 0 where the other kind may use a node of the domain that this one
     may not.
     """
-    wanted = [(resource, amount) for resource, amount in seen.kinds[small].requests if amount > 0]
-    weights: list[Ints] = []
-    for kind, other in enumerate(seen.kinds):
-        asks = dict(other.requests)
-        weight = min((asks.get(resource, 0) // amount for resource, amount in wanted), default=0)
-        weights.append(np.where(_strays(seen, kind, small), 0, min(weight, COUNT_LIMIT)))
-    return _smallest_first_weighted(seen.sums[small], each, weights)
+    asks = [np.where(_strays(seen, kind, small), 0, weight) for kind, weight in enumerate(weights)]
+    return _smallest_first_weighted(seen.sums[small], each, asks)
 
 
 def _strays(seen: Field, kind: int, other: int) -> Bools:
@@ -207,7 +227,7 @@ def _strays(seen: Field, kind: int, other: int) -> Bools:
     return strays
 
 
-def _smallest_first(supply: Ints, each: Sequence[Ints], asks: Sequence[int]) -> Ints:
+def _smallest_first(supply: Ints, each: Ints, asks: Sequence[int]) -> Ints:
     """Per domain: most members that ``supply`` feeds when kind k asks ``asks[k]`` and has ``each[k]``
     members.
     """
@@ -223,11 +243,11 @@ def _smallest_first(supply: Ints, each: Sequence[Ints], asks: Sequence[int]) -> 
     return fed
 
 
-def _smallest_first_weighted(supply: Ints, each: Sequence[Ints], asks: Sequence[Ints]) -> Ints:
+def _smallest_first_weighted(supply: Ints, each: Ints, asks: Sequence[Ints]) -> Ints:
     """As ``_smallest_first`` with an ask that differs by domain."""
     asked = np.stack(asks)
     order = np.argsort(asked, axis=0, kind="stable")
-    members = np.take_along_axis(np.stack(each), order, axis=0)
+    members = np.take_along_axis(each, order, axis=0)
     asked = np.take_along_axis(asked, order, axis=0)
     left = supply.copy()
     fed = np.zeros(len(supply), np.int64)

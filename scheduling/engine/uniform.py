@@ -90,7 +90,7 @@ def fill(caps: Ints, order: Ints | Sequence[int], want: int) -> Ints:
     ordered = caps[order]
     before = np.cumsum(ordered) - ordered
     take = np.zeros(len(caps), np.int64)
-    take[order] = np.clip(want - before, 0, ordered)
+    take[order] = np.minimum(np.maximum(want - before, 0), ordered)
     return take
 
 
