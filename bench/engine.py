@@ -2,8 +2,8 @@
 
 Medians and ratios of one run. Before each timing one node in each of 1% of the racks gets another pod, and
 the shape is drawn anew from a pool, so that no kept answer answers. Processor time of this process, with the
-objects of the cluster out of the garbage collector's sight. The figures of the closing JSON line, null where they could not
-be taken:
+objects of the cluster out of the garbage collector's sight. The figures of the closing JSON line, null where
+they could not be taken:
 
 ``oracle_ratio_5k_64``: the obvious way in plain Python over the engine, 5,000 nodes, a gang of 64.
 ``decide_growth_100k_5k``, ``gang_growth_512_8``, ``shapes_growth_151_16``: one decision over another.
@@ -83,7 +83,7 @@ class Line:
     """One cluster and one pool of gangs: a row of the table."""
 
     def __init__(self, nodes: int, rack: int, shapes: int, members: int, used: float = 0.5) -> None:
-        self.traffic = Traffic(nodes, rack, seed=nodes + shapes, used=used)
+        self.traffic = Traffic(nodes, rack, seed=nodes, used=used)
         self.keys = self.traffic.gangs(shapes, members)
         self.samples: list[float] = []
         self.decision: Decision | None = None
@@ -167,23 +167,19 @@ def _agree(found: tuple[str, dict[str, int]] | None, decision: Decision | None) 
 
 
 def explaining(answer: Answer) -> None:
-    """15,000 nodes, three quarters used: a gang that no rack takes, against one that is placed, decided
-    without any counts kept from before."""
-    traffic = Traffic(15_008, 16, seed=4, used=0.75)
-    refused, placed = traffic.gangs(16, 120), traffic.gangs(16, 24)
-    for key in (*refused, *placed):
-        decide(traffic.state, key)
+    """15,000 nodes, three quarters used: a gang that no rack takes, every rack counted by cause, against one
+    that is placed without any counts kept from before.
+    """
+    refusing, placing = (Line(15_008, 16, 16, members, used=0.75) for members in (120, 24))
     gc.collect()
     gc.freeze()
-    explained: list[float] = []
-    stateless: list[float] = []
     for _ in range(ROUNDS):
-        traffic.change(CHANGED)
-        key = traffic.random.choice(refused)
-        explained.append(microseconds(lambda k=key: decide(traffic.state, k)))
-        key = traffic.random.choice(placed)
-        traffic.state._shapes = ShapeIndex()
-        stateless.append(microseconds(lambda k=key: decide(traffic.state, k)))
+        refusing.turn()
+        placing.traffic.state._shapes = ShapeIndex()
+        placing.turn()
+    explained, stateless = refusing.samples, placing.samples
+    assert refusing.decision is not None and not refusing.decision.placed
+    assert placing.decision is not None and placing.decision.placed
     answer.add("refuse and count all racks, 15,000 nodes", explained, "us")
     answer.add("decide without kept counts, 15,000 nodes", stateless, "us")
     answer.figures["explain_ratio"] = statistics.median(explained) / statistics.median(stateless)

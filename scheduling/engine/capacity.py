@@ -57,12 +57,12 @@ class Field:
     @cached_property
     def bars(self) -> tuple[Bars, ...]:
         """Per kind, per position of the index, an ``eligibility.Bar``."""
-        return tuple(bars[self.index.order] for bars in self._row_bars)
+        return tuple(self.index.take(bars) for bars in self._row_bars)
 
     @cached_property
     def caps(self) -> tuple[Ints, ...]:
         """Per kind, how many of it each position takes alone."""
-        return tuple(caps[self.index.order] for caps in self._row_caps)
+        return tuple(self.index.take(caps) for caps in self._row_caps)
 
     def eligible_in(self, kind: int) -> Ints:
         """Per domain, nodes that a kind may use, room apart."""
@@ -80,8 +80,20 @@ class Field:
         return open_to
 
     def eligible(self, kind: int) -> Bools:
-        open_to: Bools = self.bars[kind] == Bar.NONE
-        return open_to
+        """Per position, whether a kind may use the node, room apart."""
+        return self._open[kind]
+
+    @cached_property
+    def _open(self) -> tuple[Bools, ...]:
+        if self.kept:
+            return tuple(self.index.take(view.open) for view, _ in self.kept)
+        return tuple(bars == Bar.NONE for bars in self.bars)
+
+    @cached_property
+    def all_open(self) -> bool:
+        """Whether every kind may use every node."""
+        sizes = self.index.sizes
+        return all(np.array_equal(self.eligible_in(kind), sizes) for kind in range(len(self.kinds)))
 
     @cached_property
     def asks(self) -> tuple[tuple[str, ...], Ints]:
@@ -187,7 +199,7 @@ def _supply(seen: Field) -> Ints:
     resources, asks = seen.asks
     none = _none(seen.index)
     offered = np.stack(
-        [seen.room[name][seen.index.order] if name in seen.room else none for name in resources]
+        [seen.index.take(seen.room[name]) if name in seen.room else none for name in resources]
     )
     np.maximum(offered, 0, out=offered)
     takes = np.stack(seen.caps) > 0

@@ -33,7 +33,8 @@ class Columns:
     over-committed node. ``pods_on``: number of such pods. ``changed``: value of ``clock`` when something
     other than room last changed about the node (labels, taints, cordon, readiness, name). ``version``:
     how many changes of any kind there were; ``line``: the same object in copies that have not changed since
-    they parted, so that equal lines and versions mean equal columns.
+    they parted, so that equal lines and versions mean equal columns; ``offer``: the same object for as long
+    as no node comes, goes, or changes in what it offers or who may use it.
     """
 
     def __init__(self) -> None:
@@ -45,6 +46,7 @@ class Columns:
         self.changed: Ints = np.zeros(_FIRST_ROWS, np.int64)
         self.clock = 0
         self.line = object()
+        self.offer = object()
         self._line_is_shared = False
         self._log = array("q")
         self._dropped = 0
@@ -94,12 +96,14 @@ class Columns:
             column[row] = 0
         self.node[row] = ""
         self._vacant.append(row)
+        self.offer = object()
         self._note(row)
 
     def touch(self, row: int) -> None:
         """Note that the node of this row changed in something other than room."""
         self.clock += 1
         self.changed[row] = self.clock
+        self.offer = object()
         self._note(row)
 
     def set_allocatable(self, row: int, amounts: Iterable[tuple[str, int]]) -> None:
@@ -111,6 +115,7 @@ class Columns:
             amount = new.get(resource, 0)
             self.free[resource][row] += amount - alloc[row]
             alloc[row] = amount
+        self.offer = object()
         self._note(row)
 
     def charge(self, row: int, requests: Iterable[tuple[str, int]], pods: int) -> None:
@@ -134,6 +139,7 @@ class Columns:
         other._log = self._log[:]
         other._dropped = self._dropped
         other.line = self.line
+        other.offer = self.offer
         other._line_is_shared = self._line_is_shared = True
         return other
 

@@ -14,6 +14,7 @@ import numpy as np
 from scheduling.engine import mixed, uniform
 from scheduling.engine.candidates import Candidates, Conflict, candidates, enforced
 from scheduling.engine.capacity import Field, field, held_by
+from scheduling.engine.counts import DomainRows
 from scheduling.engine.decision import Decision, DomainCount, Funnel, ShapeCount, VerdictSummary
 from scheduling.engine.explain import shortfalls
 from scheduling.engine.packing import Packing, assignments, wholly_free
@@ -215,13 +216,13 @@ def _refused(
     )
 
 
-def _reason(start: Decision, where: Candidates, counts: tuple[DomainCount, ...]) -> str:
+def _reason(start: Decision, where: Candidates, counts: DomainRows | tuple[()]) -> str:
     """That of the best domain; ``never_fits`` only when it is so in every domain."""
     if where.pinned:
         return Reason.STICKY_DOMAIN
-    if not counts:
+    if not isinstance(counts, DomainRows):
         return Reason.NO_SUCH_DOMAIN if start.enforced else Reason.NEVER_FITS
-    return next((count.reason for count in counts if not count.never), Reason.NEVER_FITS)
+    return counts.hopeful or Reason.NEVER_FITS
 
 
 def _fits_across(state: ClusterState, seen: Field, missing: int) -> bool:

@@ -5,6 +5,7 @@ Codes and numbers only; sentences are made where they are read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -108,7 +109,7 @@ class Decision:
     gated: int = 0
     assignments: tuple[tuple[str, str], ...] = ()
     shapes: tuple[ShapeCount, ...] = ()
-    domains: tuple[DomainCount, ...] = ()
+    domains: Sequence[DomainCount] = ()
     funnel: Funnel = NO_FUNNEL
     unlabelled_nodes: int = 0
     fits_across_domains: bool = False

@@ -51,7 +51,8 @@ class DomainCounts:
 class ShapeView:
     """One shape on all nodes. ``caps``: per row, members it takes; ``whole``: per row, whether it is wholly
     free for this shape; ``open``: per row, whether such members may use it; ``top``: no row takes more;
-    ``domains``: the same per topology key. ``shared``: others read it, so it is not written any more.
+    ``domains``: the same per topology key; ``empty``: members that each domain would take without any pod,
+    for one offer of the nodes. ``shared``: others read it, so it is not written any more.
     """
 
     version: int
@@ -61,6 +62,15 @@ class ShapeView:
     top: int
     domains: dict[str | None, DomainCounts]
     shared: bool = False
+    empty: tuple[object, TopologyIndex, Ints] | None = None
+
+    def places_when_empty(self, columns: Columns, requests: Requests, index: TopologyIndex) -> Ints:
+        """Members of the shape, per domain, if every pod were gone; kept while nodes offer the same."""
+        kept = self.empty
+        if kept is None or kept[0] is not columns.offer or kept[1] is not index:
+            caps = np.where(self.open, per_row(columns.alloc, columns.rows, requests), 0)
+            kept = self.empty = (columns.offer, index, index.sums(index.take(caps)))
+        return kept[2]
 
     def copy(self) -> ShapeView:
         domains = {
@@ -68,7 +78,13 @@ class ShapeView:
             for key, one in self.domains.items()
         }
         return ShapeView(
-            self.version, self.caps.copy(), self.whole.copy(), self.open.copy(), self.top, domains
+            self.version,
+            self.caps.copy(),
+            self.whole.copy(),
+            self.open.copy(),
+            self.top,
+            domains,
+            empty=self.empty,
         )
 
 
@@ -205,12 +221,12 @@ def _counted(columns: Columns, requests: Requests, bars: Bars) -> ShapeView:
 
 
 def _by_domain(view: ShapeView, index: TopologyIndex) -> DomainCounts:
-    caps = view.caps[index.order]
+    caps = index.take(view.caps)
     return DomainCounts(
         index,
         index.sums(caps),
-        index.sums(np.where(view.whole[index.order], 0, caps)),
-        index.sums(view.open[index.order].astype(np.int64)),
+        index.sums(np.where(index.take(view.whole), 0, caps)),
+        index.sums(index.take(view.open).astype(np.int64)),
     )
 
 

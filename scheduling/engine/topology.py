@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scheduling.engine.columns import Ints
 from scheduling.engine.model import Node
+
+T = TypeVar("T", bound=np.generic)
 
 ALL_NODES = None
 """In place of a topology key: one domain, named "", that holds every node."""
@@ -23,7 +27,8 @@ class TopologyIndex:
     """``key``: the topology key, ``ALL_NODES`` for none. ``order``: slots by (domain, node name). ``names``:
     the node of each position. ``starts``/``sizes``: the slice of each domain in it. ``of``: domain number of
     each position. ``domains``: their values, sorted. ``number``: value -> domain number. ``unlabelled``: how
-    many nodes do not carry the key. ``at``: slot -> domain number, -1 for none.
+    many nodes do not carry the key. ``at``: slot -> domain number, -1 for none. ``straight``: whether
+    position and slot are the same.
     """
 
     key: str | None
@@ -36,6 +41,7 @@ class TopologyIndex:
     of: Ints
     unlabelled: int
     at: Ints
+    straight: bool
 
     def slice(self, domain: int) -> slice:
         start = int(self.starts[domain])
@@ -55,7 +61,14 @@ class TopologyIndex:
             of=np.zeros(part.stop - part.start, np.int64),
             unlabelled=self.unlabelled,
             at=np.where(self.at == domain, 0, -1),
+            straight=False,
         )
+
+    def take(self, column: NDArray[T]) -> NDArray[T]:
+        """The values of a column in the order of positions; the column itself, not to be written, where the
+        slots are in that order already.
+        """
+        return column[: len(self.order)] if self.straight else column[self.order]
 
     def sums(self, values: Ints) -> Ints:
         """Sum per domain of a value per position."""
@@ -96,4 +109,5 @@ def build(nodes: Mapping[str, Node], slot: Mapping[str, int], key: str | None) -
         of=of,
         unlabelled=len(nodes) - len(placed),
         at=at,
+        straight=bool((order == np.arange(len(order))).all()),
     )
