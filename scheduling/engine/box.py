@@ -8,6 +8,7 @@ construction.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 import numpy as np
 
@@ -40,28 +41,36 @@ class Box:
         self.free = np.stack([seen.room[r][rows] if r in seen.room else nothing for r in resources])
         self.open = np.stack([seen.open_at(kind, rows) for kind in range(len(seen.kinds))])
         self.whole = whole[part]
-        self.one_priority = len({pod.priority for kind in seen.kinds for pod in kind.pods}) == 1
         self._scale: Ints = np.maximum(self.free.max(axis=1, initial=1), 1)
         self._wants = [np.flatnonzero(asks) for asks in self.asks]
         self._each = [asks[wants, None] for asks, wants in zip(self.asks, self._wants, strict=True)]
         self.signature = b"".join(part.tobytes() for part in (self.free, self.open, self.whole))
 
+    @property
+    def one_priority(self) -> bool:
+        return len({pod.priority for kind in self.kinds for pod in kind.pods}) == 1
+
+    @cached_property
+    def alone(self) -> list[Ints]:
+        """Per kind, per node: members that it takes with nobody else in."""
+        return [self.caps(self.free, kind) for kind in range(len(self.counts))]
+
     def heuristic(self) -> Ints:
-        """The best greedy packing: most members, then the higher priorities, then fewest whole nodes."""
+        """The best greedy packing: most members, then the higher priorities, then fewest whole nodes.
+
+        Once everybody is in, one rule more is tried for the sake of wholly free nodes.
+        """
         best = self.nothing()
         worth = self.worth(best)
-        least_broken: int | None = None
         for order in self.orders():
             for rule in RULES:
+                everybody = worth[0] == self.wanted
                 takes = self.greedy(order, rule)
                 better = self.worth(takes)
                 if better > worth:
                     best, worth = takes, better
-                if worth[0] == self.wanted:
-                    if least_broken is None:
-                        least_broken = self._least_broken()
-                    if -worth[2] == least_broken:
-                        return best
+                if everybody or (worth[0] == self.wanted and -worth[2] == self._least_broken()):
+                    return best
             if worth[0] == self.wanted:
                 break
         return best
@@ -114,13 +123,14 @@ class Box:
         """Members of each kind on each node: kind after kind, each onto its nodes in the order of the
         rule.
         """
-        free = self.free.copy()
+        free = self.free
         takes = self.nothing()
         for kind in order:
-            caps = self.caps(free, kind)
-            take = fill(caps, self._nodes(free, caps, kind, rule), self.counts[kind])
-            takes[kind] = take
-            free -= self.asks[kind][:, None] * take[None, :]
+            caps = self.alone[kind] if free is self.free else self.caps(free, kind)
+            ordered = self._nodes(free, caps, kind, rule)
+            takes[kind] = take = fill(caps, ordered, self.counts[kind])
+            if kind != order[-1]:
+                free = free - self.asks[kind][:, None] * take
         return takes
 
     def priorities(self, takes: Ints) -> tuple[int, ...]:
@@ -133,7 +143,7 @@ class Box:
         return tuple(sorted(placed, reverse=True))
 
     def broken(self, takes: Ints) -> int:
-        return int((self.whole & (takes.sum(axis=0) > 0)).sum())
+        return int(np.count_nonzero(self.whole & takes.any(axis=0)))
 
     def left(self, takes: Ints) -> int:
         """Members the domain takes beyond these: of the kind that it takes the most of."""
@@ -159,11 +169,18 @@ class Box:
         must come from them. 0, which is always true, where the sums could overflow.
         """
         free = np.maximum(self.free, 0)
-        if int(free.max()) * free.shape[1] >= _SUM_LIMIT or int(self.asks.max()) * self.wanted >= _SUM_LIMIT:
+        if (
+            int(free.max(initial=0)) * free.shape[1] >= _SUM_LIMIT
+            or int(self.asks.max()) * self.wanted >= _SUM_LIMIT
+        ):
             return 0
-        asked = np.array(self.counts) @ self.asks
-        missing = asked - free[:, ~self.whole].sum(axis=1)
-        largest = np.maximum(free[:, self.whole].max(axis=1, initial=0), 1)
+        if not self.whole.any():
+            return 0
+        # Every resource, and every kind as if it were alone.
+        supply = np.concatenate([free, self.alone])
+        asked = np.concatenate([np.array(self.counts) @ self.asks, self.counts])
+        missing = asked - supply[:, ~self.whole].sum(axis=1)
+        largest = np.maximum(supply[:, self.whole].max(axis=1), 1)
         return max(0, int((-(-missing // largest)).max()))
 
     def _nodes(self, free: Ints, caps: Ints, kind: int, rule: str) -> Ints:
@@ -178,5 +195,6 @@ class Box:
         use = np.zeros(len(caps), np.int64)
         for other, count in enumerate(self.counts):
             if other != kind:
-                use += np.minimum(self.caps(free, other), count) * _SHARE // count
+                caps_of_other = self.alone[other] if free is self.free else self.caps(free, other)
+                use += np.minimum(caps_of_other, count) * _SHARE // count
         return np.lexsort((self.whole, caps, use))

@@ -21,6 +21,8 @@ from scheduling.engine.topology import TopologyIndex
 
 _SUM_LIMIT = 1 << 62
 
+_NONE = int(Bar.NONE)
+
 Room = Mapping[str, Ints]
 """resource -> amount per row of the columns."""
 
@@ -76,7 +78,7 @@ class Field:
 
     def open_at(self, kind: int, rows: Ints) -> Bools:
         """Whether a kind may use some rows of the columns, room apart."""
-        open_to: Bools = self._row_bars[kind][rows] == Bar.NONE
+        open_to: Bools = self._row_bars[kind][rows] == _NONE
         return open_to
 
     def eligible(self, kind: int) -> Bools:
@@ -87,7 +89,7 @@ class Field:
     def _open(self) -> tuple[Bools, ...]:
         if self.kept:
             return tuple(self.index.take(view.open) for view, _ in self.kept)
-        return tuple(bars == Bar.NONE for bars in self.bars)
+        return tuple(bars == _NONE for bars in self.bars)
 
     @cached_property
     def all_open(self) -> bool:
@@ -203,7 +205,7 @@ def _supply(seen: Field) -> Ints:
     )
     np.maximum(offered, 0, out=offered)
     takes = np.stack(seen.caps) > 0
-    offered[(asks.T > 0).astype(np.int8) @ takes.astype(np.int8) == 0] = 0
+    offered[~((asks.T > 0)[:, :, None] & takes).any(axis=1)] = 0
     supply: Ints = np.add.reduceat(offered, seen.index.starts, axis=1)
     unsure = offered.max(axis=1) >= _SUM_LIMIT // offered.shape[1]
     supply[unsure] = _SUM_LIMIT
@@ -212,11 +214,9 @@ def _supply(seen: Field) -> Ints:
 
 def _weights(asks: Ints) -> Ints:
     """[kind, other]: how many places for one kind a member of the other takes at least."""
-    rows = []
-    for own in asks:
-        wanted = own > 0
-        rows.append((asks[:, wanted] // own[wanted]).min(axis=1))
-    weights: Ints = np.minimum(np.stack(rows), COUNT_LIMIT)
+    ratios = asks[None, :, :] // np.maximum(asks, 1)[:, None, :]
+    ratios[np.broadcast_to((asks == 0)[:, None, :], ratios.shape)] = COUNT_LIMIT
+    weights: Ints = np.minimum(ratios.min(axis=2), COUNT_LIMIT)
     return weights
 
 

@@ -57,7 +57,7 @@ class _Patterns:
 
 def most(box: Box, budget: int = OPERATIONS) -> Optimum:
     """A packing with the most members; among those with equally many, one with the highest priorities."""
-    caps = np.stack([box.caps(box.free, kind) for kind in range(len(box.counts))])
+    caps = np.stack(box.alone)
     counts = np.minimum(box.counts, caps.sum(axis=1))
     kinds = sorted(range(len(counts)), key=lambda kind: (int(counts[kind]), kind))
     space = _Space(tuple(int(counts[kind]) for kind in kinds))

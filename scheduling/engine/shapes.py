@@ -213,7 +213,7 @@ def _is_device(resource: str) -> bool:
 
 
 def _counted(columns: Columns, requests: Requests, bars: Bars) -> ShapeView:
-    open_to = bars == Bar.NONE
+    open_to = bars == int(Bar.NONE)
     caps = per_row(columns.free, columns.rows, requests)
     caps[~open_to] = 0
     whole = wholly_free_rows(columns, (requests,))
@@ -239,7 +239,7 @@ def _recount(
     indexes: Mapping[str | None, TopologyIndex],
 ) -> None:
     """Look at some rows again, in place. Counts per domain of an index that is no longer are dropped."""
-    open_to = bars[rows] == Bar.NONE
+    open_to = bars[rows] == int(Bar.NONE)
     caps = per_row(columns.free, len(rows), requests, rows)
     caps[~open_to] = 0
     whole = wholly_free_rows(columns, (requests,), rows)

@@ -40,7 +40,7 @@ def most(box: Box, missing: int) -> Solved:
     # Imported when first asked: it costs 30 MB of memory, and most groups never come so far.
     import highspy
 
-    caps = np.stack([box.caps(box.free, kind) for kind in range(len(box.counts))])
+    caps = np.stack(box.alone)
     upper = np.minimum(caps, np.array(box.counts)[:, None])
     kinds, nodes = np.nonzero(upper)
     if not len(kinds):
