@@ -41,10 +41,14 @@ class Box:
         self.free = np.stack([seen.room[r][rows] if r in seen.room else nothing for r in resources])
         self.open = np.stack([seen.open_at(kind, rows) for kind in range(len(seen.kinds))])
         self.whole = whole[part]
-        self._scale: Ints = np.maximum(self.free.max(axis=1, initial=1), 1)
+        self._scale: Ints = self.free.max(axis=1, initial=1)
         self._wants = [np.flatnonzero(asks) for asks in self.asks]
         self._each = [asks[wants, None] for asks, wants in zip(self.asks, self._wants, strict=True)]
-        self.signature = b"".join(part.tobytes() for part in (self.free, self.open, self.whole))
+
+    @property
+    def signature(self) -> bytes:
+        """Equal for domains that look alike to the group."""
+        return b"".join(part.tobytes() for part in (self.free, self.open, self.whole))
 
     @property
     def one_priority(self) -> bool:

@@ -70,19 +70,19 @@ def search(
     ``solver_runs``: budgets; with none of them the heuristics alone.
     """
     bound = seen.most()
-    spare = np.sum([np.minimum(sums, COUNT_LIMIT) for sums in seen.sums], axis=0, dtype=np.int64)
     budget = _Budget(operations, per_domain, solver_runs)
     result = Search()
     known: dict[bytes, _Answer] = {}
     best, more = 0, _ALTERNATIVES
-    for domain in np.lexsort((np.arange(len(bound)), spare, -bound)).tolist():
+    for domain in _hopeful_first(seen, bound):
         if bound[domain] < missing or (best and (bound[domain] < best or more == 0)):
             break
         more -= best > 0
         box = Box(seen, whole, domain)
-        answer = known.get(box.signature)
+        look = box.signature if len(bound) > 1 else b""
+        answer = known.get(look)
         if answer is None:
-            answer = known[box.signature] = _best(box, int(bound[domain]), missing, budget)
+            answer = known[look] = _best(box, int(bound[domain]), missing, budget)
         result.tried[domain] = packing = replace(answer.packing, domain=domain)
         if packing.placed >= missing:
             result.found.append(packing)
@@ -93,6 +93,15 @@ def search(
             result.open.add(domain)
     result.found.sort(key=lambda p: (-p.placed, p.broken, p.left, p.domain))
     return result
+
+
+def _hopeful_first(seen: Field, bound: Ints) -> list[int]:
+    """Domains by most members that they may take, least places beyond, then number."""
+    if len(bound) == 1:
+        return [0]
+    spare = np.sum([np.minimum(sums, COUNT_LIMIT) for sums in seen.sums], axis=0, dtype=np.int64)
+    order: list[int] = np.lexsort((spare, -bound)).tolist()
+    return order
 
 
 def first_fit(seen: Field) -> tuple[Ints, ...]:
