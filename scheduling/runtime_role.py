@@ -5,7 +5,7 @@ log.
 from typing import Any
 
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
 from psycopg import sql
 
 APPEND_ONLY = ("scheduling_event", "scheduling_command")
@@ -32,7 +32,8 @@ def grant(*, using: str, **_: Any) -> None:
     Does nothing where the role does not exist or is the one that migrates: rights cannot be taken from an
     owner, the triggers then protect the log alone (and a deploy check tells).
     """
-    with connections[using].cursor() as cursor:
+    # One transaction: between granting on all tables and revoking on the log, nobody may change the log.
+    with transaction.atomic(using=using), connections[using].cursor() as cursor:
         cursor.execute("select current_user, current_schema(), to_regclass('scheduling_event') is not null")
         owner, schema, migrated = cursor.fetchone()
         cursor.execute("select from pg_roles where rolname = %s", [name()])

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import OperationalError, connection
 
 
@@ -49,17 +49,4 @@ def messages_outlive_tasks(**_kwargs: Any) -> list[CheckMessage]:
     limit = settings.CELERY_TASK_TIME_LIMIT
     if limit >= settings.CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"]:
         return [Error("CELERY_TASK_TIME_LIMIT is not below the visibility timeout.", id="tasweb.E005")]
-    return []
-
-
-@register(Tags.security, deploy=True)
-def https_is_on(**_kwargs: Any) -> list[CheckMessage]:
-    if not settings.HTTPS:
-        return [
-            Warning(
-                "Session cookies travel over plain HTTP.",
-                hint="Put a proxy with TLS in front and set TAS_HTTPS=1.",
-                id="tasweb.W001",
-            )
-        ]
     return []

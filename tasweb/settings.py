@@ -155,11 +155,17 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 
+# Text pasted into a form: the dump of a thousand nodes with their pods has 5 MB. Files are not held to this.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 32 << 20
+
 # --- Behind TLS: set TAS_HTTPS=1 where a proxy terminates it. ---
 
 HTTPS = env.bool("TAS_HTTPS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
-SECURE_SSL_REDIRECT = False  # the proxy's business; /health must answer plain HTTP
+SILENCED_SYSTEM_CHECKS = [
+    "security.W008",  # redirecting to HTTPS is the proxy's business; /health must answer plain HTTP
+    "staticfiles.W004",  # before the first front-end build the folder of static files is not there
+]
 if HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 3600
@@ -168,7 +174,6 @@ if HTTPS:
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "frontend" / "dist"]
-SILENCED_SYSTEM_CHECKS = ["staticfiles.W004"]  # before the first front-end build the folder is not there
 # With a folder for `collectstatic` (the container image) files get names by content and may be cached for
 # ever.
 STATIC_ROOT = env("TAS_STATIC_ROOT", default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from django.http import Http404, HttpRequest
@@ -20,7 +21,7 @@ from scheduling.api.schemas import (
     PodGroupsOut,
     WorkloadIn,
 )
-from scheduling.models import PodGroupRow, PodRow
+from scheduling.models import Cluster, PodGroupRow, PodRow
 from scheduling.selectors import pod_groups as selectors
 from scheduling.services import workloads as services
 from scheduling.services.workloads import MemberTemplate, WorkloadForm
@@ -28,7 +29,13 @@ from scheduling.services.workloads import MemberTemplate, WorkloadForm
 router = Router(tags=["podgroups"])
 
 
-def pod_group_out(row: PodGroupRow) -> PodGroupOut:
+def pod_groups_out(cluster: Cluster, rows: Sequence[PodGroupRow]) -> list[PodGroupOut]:
+    """With the domains of those that run without a decision of ours."""
+    running = selectors.bound_domains(cluster, rows)
+    return [_pod_group_out(row, row.domain or running.get(row.key, "")) for row in rows]
+
+
+def _pod_group_out(row: PodGroupRow, domain: str) -> PodGroupOut:
     return PodGroupOut(
         namespace=row.namespace,
         name=row.name,
@@ -42,7 +49,7 @@ def pod_group_out(row: PodGroupRow) -> PodGroupOut:
         degraded=row.degraded,
         verdict=row.verdict,
         reason=row.reason,
-        domain=row.domain,
+        domain=domain,
         fits=row.fits,
         need=row.need,
         members=row.members,
@@ -87,8 +94,9 @@ def list_pod_groups(
     limit: int = Query(100, ge=1, le=1000),
 ) -> PodGroupsOut:
     """By namespace, name and generation."""
+    found = find_cluster(cluster)
     page = selectors.page(
-        find_cluster(cluster),
+        found,
         status=status,
         namespace=namespace,
         text=q,
@@ -96,7 +104,7 @@ def list_pod_groups(
         after=after,
         limit=limit,
     )
-    return PodGroupsOut(items=[pod_group_out(row) for row in page.items], next=page.next or None)
+    return PodGroupsOut(items=pod_groups_out(found, page.items), next=page.next or None)
 
 
 @router.post(
@@ -181,7 +189,8 @@ def get_pod_group(
     except PodGroupRow.DoesNotExist as error:
         raise Http404(f"There is no such PodGroup in {cluster}: {namespace}/{name}.") from error
     pods = [] if row.closed else [member_out(pod) for pod in selectors.members(found, namespace, name)]
-    return PodGroupDetailOut(**pod_group_out(row).model_dump(), pods=pods)
+    (group,) = pod_groups_out(found, [row])
+    return PodGroupDetailOut(**group.model_dump(), pods=pods)
 
 
 @router.delete(

@@ -1,1 +1,3 @@
-"""The pages: templates, htmx and plain function views. They ask selectors and call services, and know no rules."""
+"""The pages: templates, htmx and plain function views. They ask selectors and call services, and know no
+rules.
+"""

@@ -1,14 +1,19 @@
-"""What every view goes through: sign-in, one permission, the method, the cluster by its name, the reader's zone."""
+"""What every view goes through: sign-in, one permission, the method, the cluster by its name, the reader's
+zone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import resolve_url
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
@@ -24,10 +29,18 @@ SWITCH_GATE = "scheduling.switch_gate"
 View = Callable[..., HttpResponse]
 
 
+def _sign_in_again(request: HttpRequest) -> HttpResponse:
+    """For a part of a page: the whole page goes to the sign-in, and comes back to where it is."""
+    here = urlsplit(request.headers.get("HX-Current-URL", ""))
+    query = urlencode({"next": here._replace(scheme="", netloc="").geturl() or "/"})
+    return HttpResponse(status=401, headers={"HX-Redirect": f"{resolve_url(settings.LOGIN_URL)}?{query}"})
+
+
 def page(permission: str, *methods: str) -> Callable[[View], View]:
     """A view that needs ``permission`` and answers ``methods`` (GET and HEAD unless told otherwise).
 
-    A ``cluster`` in the address reaches the view as a Cluster; an unknown one is 404. The permission is checked first.
+    A ``cluster`` in the address reaches the view as a Cluster; an unknown one is 404. The permission is
+    checked first.
     """
 
     def decorate(view: View) -> View:
@@ -44,7 +57,13 @@ def page(permission: str, *methods: str) -> Callable[[View], View]:
             with timezone.override(zones.zone(request)):
                 return view(request, **parts)
 
-        answer: View = require_http_methods(methods or ("GET", "HEAD"))(login_required(checked))
+        @wraps(view)
+        def guarded(request: HttpRequest, **parts: Any) -> HttpResponse:
+            if "HX-Request" in request.headers and not request.user.is_authenticated:
+                return _sign_in_again(request)
+            return login_required(checked)(request, **parts)
+
+        answer: View = require_http_methods(methods or ("GET", "HEAD"))(guarded)
         answer.permission = permission  # type: ignore[attr-defined]  # for the test that no view is without one
         return answer
 

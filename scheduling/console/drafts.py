@@ -1,7 +1,9 @@
 """Bytes kept between the preview of an import and its confirmation.
 
-They lie in a session row of their own: shared by all web processes, gone after an hour, cleared with the sessions.
-The address of the row is signed together with its owner, so that nobody reads another's draft; it is no sign-in.
+They lie in a session row of their own: shared by all web processes, gone after an hour, cleared with the
+sessions.
+The address of the row is signed together with its owner, so that nobody reads another's draft; it is no
+sign-in.
 """
 
 from __future__ import annotations

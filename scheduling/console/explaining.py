@@ -1,13 +1,17 @@
-"""What pages show of one group's situation: the live decision where it is open, else the last one in the log."""
+"""What pages show of one group's situation: the live decision where it is open, else the last one in the
+log.
+"""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from scheduling.engine.decision import Decision
 from scheduling.models import Cluster, PodGroupRow
 from scheduling.selectors import clusters, pod_groups
 from scheduling.services.explain import explain
+from scheduling.services.problems import Refused
 from scheduling.wording import decisions
 
 NEAR = 10
@@ -33,6 +37,8 @@ def facts_of_row(row: PodGroupRow, enforced: bool) -> decisions.Facts:
 
 def sentences_of_row(row: PodGroupRow, enforced: bool) -> decisions.Sentences:
     """The list's sentence: where it runs once nothing is left to decide, else what the last decision said."""
+    if row.status == PodGroupRow.Status.FINISHED:
+        return decisions.finished_sentences()
     if row.status == PodGroupRow.Status.SCHEDULED and row.bound == row.members:
         return decisions.bound_sentences(facts_of_row(row, enforced))
     return decisions.sentences(facts_of_row(row, enforced))
@@ -46,7 +52,7 @@ def funnel(decision: Decision) -> list[dict[str, Any]]:
         ("one_fits", decision.funnel.one_fits),
         ("quorum_fits", decision.funnel.quorum_fits),
     )
-    lost = [0, *(before[1] - after[1] for before, after in zip(steps, steps[1:], strict=False))]
+    lost = [0, *(before[1] - after[1] for before, after in pairwise(steps))]
     return [
         {"step": step, "count": count, "lost": gone} for (step, count), gone in zip(steps, lost, strict=True)
     ]
@@ -58,12 +64,17 @@ def context(cluster: Cluster, row: PodGroupRow, *, every_domain: bool = False) -
     newest = pod_groups.current(cluster, row.namespace, row.name)
     if row.closed or newest.pk != row.pk:
         return {"decision": None, "sentences": sentences_of_row(row, enforced)}
-    explanation = explain(cluster=cluster, namespace=row.namespace, name=row.name)
+    try:
+        explanation = explain(cluster=cluster, namespace=row.namespace, name=row.name)
+    except Refused:
+        # It ended between the two reads; the page says what was last decided, and is about to be refreshed.
+        return {"decision": None, "sentences": sentences_of_row(row, enforced)}
     decision = explanation.decision
-    settled = row.status in (PodGroupRow.Status.FINISHED, PodGroupRow.Status.EMPTY)
     all_bound = decision.members > 0 and decision.bound == decision.members
-    if (all_bound and row.status == PodGroupRow.Status.SCHEDULED) or settled:
-        said = sentences_of_row(row, enforced)
+    if row.status == PodGroupRow.Status.FINISHED:
+        said = decisions.finished_sentences()
+    elif all_bound and row.status == PodGroupRow.Status.SCHEDULED:
+        said = decisions.bound_sentences(decisions.facts_of_decision(decision))
     else:
         said = decisions.sentences(decisions.facts_of_decision(decision))
     rows = decision.domains if every_domain else decision.domains[:NEAR]

@@ -1,4 +1,6 @@
-"""The sentences of the map in the reader's language; the script has them in English (frontend/src/map/messages.ts)."""
+"""The sentences of the map in the reader's language; the script has them in English
+(frontend/src/map/messages.ts).
+"""
 
 from __future__ import annotations
 

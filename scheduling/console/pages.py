@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from scheduling.console import access, zones
 from scheduling.models import Cluster
-from scheduling.selectors import clusters
+from scheduling.selectors import clusters, pod_groups
 
 LAST_CLUSTER = "last_cluster"
+
+
+def owner(request: HttpRequest) -> User:
+    """The signed-in user of a view that ``access.page`` guards."""
+    user = request.user
+    assert isinstance(user, User)
+    return user
 
 
 def show(
@@ -23,7 +31,9 @@ def show(
     here: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """The template ``scheduling/<template>`` with the frame's context; ``here`` marks the page in the navigation."""
+    """The template ``scheduling/<template>`` with the frame's context; ``here`` marks the page in the
+    navigation.
+    """
     user = request.user
     frame: dict[str, Any] = {
         "cluster": cluster,
@@ -40,6 +50,7 @@ def show(
         frame |= {
             "off_gates": off,
             "enforced": not off,
+            "unenforced_keys": pod_groups.constrained_keys(cluster) if off else frozenset(),
             "simulated": cluster.mode == Cluster.Mode.SIMULATED,
             "pending_count": clusters.pending_count(cluster),
             "head_seq": head,
@@ -55,6 +66,7 @@ def show_part(
     frame = {
         "cluster": cluster,
         "enforced": clusters.enforced(cluster),
+        "cycle_due": clusters.head(cluster) > cluster.last_cycle_seq,
         "simulated": cluster.mode == Cluster.Mode.SIMULATED,
         "may_operate": request.user.has_perm(access.OPERATE),
     }

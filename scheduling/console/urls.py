@@ -24,6 +24,7 @@ urlpatterns = [
     path("", home.home, name="home"),
     path("clusters/", clusters.cluster_list, name="clusters"),
     path("clusters/import/", imports.import_page, name="import"),
+    path("clusters/demo/", clusters.make_demo, name="make-demo"),
     path("c/<slug:cluster>/", rack_map.first_page, name="cluster"),
     path("c/<slug:cluster>/map", rack_map.map_page, name="map"),
     path("c/<slug:cluster>/map/group", rack_map.picked_group, name="map-group"),

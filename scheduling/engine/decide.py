@@ -18,6 +18,8 @@ from scheduling.engine.counts import DomainRows
 from scheduling.engine.decision import Decision, DomainCount, Funnel, ShapeCount, VerdictSummary
 from scheduling.engine.explain import shortfalls
 from scheduling.engine.packing import Packing, assignments, wholly_free
+from scheduling.engine.profiles.releases import RELEASES
+from scheduling.engine.profiles.upstream import decide_upstream
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import Requests, Roster, roster
 from scheduling.engine.state import ClusterState
@@ -25,7 +27,7 @@ from scheduling.engine.topology import ALL_NODES
 
 __all__ = ["PROFILES", "Decision", "DomainCount", "Funnel", "ShapeCount", "VerdictSummary", "decide"]
 
-PROFILES = ("exact",)
+PROFILES = ("exact", *RELEASES)
 
 _SHOWN_WHEN_PLACED = 8
 """Domains counted in a decision that places: the chosen one and the next best."""
@@ -35,6 +37,8 @@ def decide(state: ClusterState, group_key: str, *, profile: str = "exact") -> De
     """What to do with the group now. ValueError for an unknown profile; a group nobody names is held."""
     if profile not in PROFILES:
         raise ValueError(f"profile {profile!r} is none of {', '.join(PROFILES)}")
+    if profile in RELEASES:
+        return decide_upstream(state, group_key, profile, decide)
     who = roster(state, group_key)
     start = _start(state, who, profile)
     held = held_reason(who)

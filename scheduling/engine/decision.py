@@ -89,9 +89,12 @@ class Decision:
     node), by pod name: empty when nothing is to be placed. ``domains``: best first. All of them when
     nothing fits; when placed, the chosen one and the next best few. ``conflict_domains``,
     ``conflict_nodes``: where bound members lie that contradict each other, and the nodes that are gone or
-    do not carry the key. ``method``: how it was found or proved: ``counting``; ``heuristic`` (found
-    only); ``search``, exact in whole numbers (also of a search that gave up: ``not_found``); ``solver``,
-    found and counted again, or refused on the word of a solver in floating point; "" when neither.
+    do not carry the key. ``method``: how it was found or proved: ``counting``; ``heuristic`` (found only);
+    ``search``, exact in whole numbers (also of a search that gave up: ``not_found``); ``solver``, found and
+    counted again, or refused on the word of a solver in floating point; ``greedy`` (profiles of
+    kube-scheduler); "" when none. ``ties``: the domains between which kube-scheduler would roll, the chosen
+    one first; empty when one is best. ``luck``: (k, n): kube-scheduler rolls between nodes too, and of n ways
+    tried k place the group; (0, 0) when that cannot matter.
     """
 
     key: str
@@ -118,6 +121,13 @@ class Decision:
     conflict_domains: tuple[str, ...] = ()
     conflict_nodes: tuple[str, ...] = ()
     method: str = ""
+    ties: tuple[str, ...] = ()
+    luck: tuple[int, int] = (0, 0)
+
+    @property
+    def depends_on_ties(self) -> bool:
+        """Whether kube-scheduler was found to place the group with some rolls and not with others."""
+        return 0 < self.luck[0] < self.luck[1]
 
     @property
     def placed(self) -> bool:

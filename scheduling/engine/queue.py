@@ -4,22 +4,30 @@ Order: priority descending (the group's own, else the highest of its members); t
 that already have members on nodes, since what those hold is wasted until the rest is back; then by creation
 of the group, then by key. So a gang that lost a member goes before younger groups of its priority, and
 never before a higher one.
+
+kube-scheduler's order, which its profiles follow: priority descending, then the moment at which the group
+could first be decided (the PodGroup and minCount members existed), then by key. So of two gangs created side
+by side the one that reached its quorum first goes first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from scheduling.engine.profiles.releases import RELEASES
 from scheduling.engine.roster import Roster, roster
 from scheduling.engine.state import ClusterState
 
 
-def waiting(state: ClusterState) -> list[str]:
-    """Keys of the groups to decide, first one first.
+def waiting(state: ClusterState, profile: str = "exact") -> list[str]:
+    """Keys of the groups to decide, first one first, in the order of the profile.
 
     A group waits when a member can be placed, or when it is short of minCount (then the verdict says what
     is missing), or when its PodGroup is missing. A group whose pods have all finished does not.
     """
     rosters = (roster(state, key) for key in state.group_keys())
-    queue = [(_order(who), who.key) for who in rosters if _waits(who)]
+    order: Callable[[Roster], tuple[int, int, int]] = _quorum_order if profile in RELEASES else _order
+    queue = [(order(who), who.key) for who in rosters if _waits(who)]
     return [key for _, key in sorted(queue)]
 
 
@@ -31,10 +39,24 @@ def _waits(who: Roster) -> bool:
     return who.group is None or not who.running
 
 
-def _order(who: Roster) -> tuple[int, bool, int]:
-    members = (*who.bound, *who.waiting, *who.gated)
-    priority = who.group.priority if who.group is not None else None
-    if priority is None:
-        priority = max((pod.priority for pod in members), default=0)
-    created = who.group.created if who.group is not None else min((pod.created for pod in members), default=0)
-    return (-priority, not who.degraded, created)
+def _order(who: Roster) -> tuple[int, int, int]:
+    created = who.group.created if who.group is not None else _nth_created(who, 1)
+    return (-_priority(who), not who.degraded, created)
+
+
+def _quorum_order(who: Roster) -> tuple[int, int, int]:
+    """A group that is short of minCount is held, wherever it stands in the queue."""
+    quorum = _nth_created(who, who.need)
+    return (-_priority(who), 0, max(quorum, who.group.created) if who.group is not None else quorum)
+
+
+def _priority(who: Roster) -> int:
+    if who.group is not None and who.group.priority is not None:
+        return who.group.priority
+    return max((pod.priority for pod in (*who.bound, *who.waiting, *who.gated)), default=0)
+
+
+def _nth_created(who: Roster, number: int) -> int:
+    """When that many members existed, the last one's time when there are fewer, 0 without any."""
+    times = sorted(pod.created for pod in (*who.bound, *who.waiting, *who.gated))
+    return times[min(number, len(times)) - 1] if times else 0

@@ -79,4 +79,3 @@ class StateCache:
             entry.state, entry.hash = ClusterState(), GENESIS
             raise
         return entry.state.seq == head.seq and entry.hash == head.hash
-

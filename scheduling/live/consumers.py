@@ -62,17 +62,29 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         try:
             decode(text_data or "")
         except BadMessage:
-            await self.close(Close.BAD_MESSAGE)
+            await self._end(Close.BAD_MESSAGE)
 
     async def disconnect(self, code: int) -> None:
+        self._stop_listening()
+
+    def _stop_listening(self) -> None:
+        """Also before a close of our own: nothing may be sent after it."""
         for task in self.tasks:
-            task.cancel()
+            if task is not asyncio.current_task():
+                task.cancel()
         if self.subscription is not None and self.cluster is not None:
             hub().unsubscribe(self.cluster, self.key, self.subscription)
             if self.subscription.dropped:
                 log.info(
-                    "live_messages_dropped", cluster=self.cluster.name, messages=self.subscription.dropped
+                    "live_messages_dropped",
+                    cluster=self.cluster.name,
+                    messages=self.subscription.dropped,
                 )
+        self.subscription = None
+
+    async def _end(self, code: int) -> None:
+        self._stop_listening()
+        await self.close(code)
 
     async def _pump(self, subscription: Subscription) -> None:
         try:
@@ -80,19 +92,19 @@ class ClusterConsumer(AsyncWebsocketConsumer):
                 text = await subscription.next()
                 await asyncio.wait_for(self.send(text_data=text), SEND_SECONDS)
         except FeedLost:
-            await self.close(1011)
+            await self._end(1011)
         except TimeoutError:
-            await self.close(Close.TOO_SLOW)
-        except OSError:
+            await self._end(Close.TOO_SLOW)
+        except OSError as error:
             # The browser went while we were sending; `disconnect` follows and cleans up.
-            log.debug("live_client_gone", cluster=subscription)
+            log.debug("live_client_gone", error=str(error))
 
     async def _watch_session(self) -> None:
         while True:
             await asyncio.sleep(RECHECK_SECONDS)
             refusal = await self._refusal()
             if refusal is not None:
-                await self.close(refusal)
+                await self._end(refusal)
                 return
 
     @database_sync_to_async

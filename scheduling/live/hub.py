@@ -152,6 +152,7 @@ class Feed:
             subscription.lose()
 
     def stop(self) -> None:
+        self.opened.cancel()
         if self._task is not None:
             self._task.cancel()
 
@@ -208,6 +209,7 @@ class Hub:
             if self._listener is None:
                 self._channel = await self._layer.new_channel()
                 self._listener = asyncio.create_task(self._listen())
+                self._listener.add_done_callback(self._deaf)
             await self._layer.group_add(group_of(stream), self._channel)
         except (RedisError, OSError) as error:
             log.warning("live_hints_unavailable", stream=stream, error=str(error))
@@ -220,6 +222,13 @@ class Hub:
             for feed in list(self._feeds.values()):
                 if feed.cluster.pk == hint["stream"] and hint["seq"] > feed.seq:
                     feed.woken.set()
+
+    def _deaf(self, task: asyncio.Task[None]) -> None:
+        """The listener ended: timers carry on alone until the next `join` makes another."""
+        self._listener = None
+        self._joined.clear()
+        if not task.cancelled():
+            log.warning("live_hints_lost", exc_info=task.exception())
 
 
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()

@@ -18,7 +18,8 @@ _DIGITS = re.compile(r"(\d+)")
 class DomainRow:
     """One domain. *Usable* nodes are ready and not cordoned; taints and selectors depend on who asks.
 
-    ``gpus_usable``: free GPUs on usable nodes, so also the largest gang of one-GPU members. ``whole_nodes``: usable
+    ``gpus_usable``: free GPUs on usable nodes, so also the largest gang of one-GPU members.
+    ``whole_nodes``: usable
     nodes with GPUs none of which is taken, so also the largest gang of members that take a whole node.
     """
 

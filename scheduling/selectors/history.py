@@ -13,9 +13,11 @@ from scheduling.selectors.paging import Page, cut
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What an event must be to be listed; "" and None ask nothing. ``text``: part of the body, letter for letter.
+    """What an event must be to be listed; "" and None ask nothing. ``text``: part of the body, letter for
+    letter.
 
-    ``since`` and ``until``: bounds of the time of recording, the lower one included. ``first`` and ``last``: seqs,
+    ``since`` and ``until``: bounds of the time of recording, the lower one included. ``first`` and
+    ``last``: seqs,
     both included.
     """
 

@@ -1,4 +1,6 @@
-"""Pages by key: the next one starts after the last row seen, so it costs the same however far one has come."""
+"""Pages by key: the next one starts after the last row seen, so it costs the same however far one has
+come.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ class Page(Generic[T]):
 
 
 def cut(rows: Iterable[T], limit: int, key: Callable[[T], str]) -> Page[T]:
-    """The first ``limit`` of ``rows``, of which one more must have been asked for to tell whether there are any."""
+    """The first ``limit`` of ``rows``, of which one more must have been asked for to tell whether there are
+    any.
+    """
     items = list(islice(rows, limit + 1))
     if len(items) <= limit:
         return Page(items, "")

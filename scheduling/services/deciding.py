@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
@@ -27,25 +28,69 @@ def cycle_events(state: ClusterState, now_ms: int, *, profile: str = "exact") ->
 
 
 def decided(state: ClusterState, now_ms: int, *, profile: str = "exact") -> Iterator[Event]:
-    """The decisions of one cycle as they are taken, only those that are news; ``state`` is not changed.
+    """The decisions of one cycle, only those that are news; ``state`` is not changed.
+
+    Each holds on the log right before it: a refusal is told after the placements of the cycle, since what
+    those take changes its numbers. So a second cycle on the same facts has no news.
 
     ``now_ms`` changes nothing: the order of the queue comes from the objects' own times, so a replay decides
-    the same. In an observed cluster a group that would be placed gives a forecast. Later groups of the cycle
+    the same. In an observed cluster a group that would be placed gives a forecast. Other groups of the cycle
     find its room taken, as they would if the forecast came true; the next cycle starts from the facts again.
     Pods without a group are never placed: they take room where the facts say they are.
     """
     ahead = state.fork()
-    for key in waiting(state):
+    keys = waiting(state, profile)
+    while keys:
+        refusals: list[tuple[str, Event]] = []
+        stand_from = 0  # refusals before this one were decided before room was taken: they are decided again
+        for key in keys:
+            turn = _turn(ahead, key, profile)
+            yield from turn.placements
+            if turn.took_room:
+                stand_from = len(refusals)
+            if turn.refusal is not None:
+                refusals.append((key, turn.refusal))
+        for key, refusal in refusals[stand_from:]:
+            if _apply(ahead, key, refusal):
+                yield refusal
+        keys = [key for key, _ in refusals[:stand_from]]
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What came of one group's turn. ``refusal``: of the members that are left, not applied yet."""
+
+    placements: list[Event] = field(default_factory=list)
+    took_room: bool = False
+    refusal: Event | None = None
+
+
+def _turn(ahead: ClusterState, key: str, profile: str) -> _Turn:
+    """Place what can be placed, then decide about members beyond minCount that found no room."""
+    turn = _Turn()
+    while True:
         decision = decide(ahead, key, profile=profile)
         if decision.placed and not decision.assignments:
-            continue  # its members came onto nodes by facts, and nothing is left to decide
-        event = decision_event(state, decision)
-        fold.apply(ahead, event, state.seq)
+            return turn  # its members are on nodes, and nothing is left to decide
+        event = decision_event(ahead, decision)
+        if not decision.placed:
+            turn.refusal = event
+            return turn
+        news = _apply(ahead, key, event)
+        turn.took_room = True
         if isinstance(event, PlacementForecast):
             for uid, node in decision.assignments:
                 ahead.bind(uid, node)
-        if isinstance(event, PodGroupPlaced) or ahead.verdicts.get(key) != state.verdicts.get(key):
-            yield event
+            turn.placements += [event] if news else []
+            return turn  # the forecast is what is known of the group, left-over members included
+        turn.placements.append(event)
+
+
+def _apply(ahead: ClusterState, key: str, event: Event) -> bool:
+    """Whether the event tells another verdict than the last one of the group."""
+    before = ahead.verdicts.get(key)
+    fold.apply(ahead, event, ahead.seq)
+    return ahead.verdicts.get(key) != before
 
 
 def decision_event(state: ClusterState, decision: Decision) -> Event:

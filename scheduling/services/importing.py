@@ -33,6 +33,7 @@ from scheduling.services.import_notices import notices_of
 from scheduling.services.members import minted_uid, replacement
 from scheduling.services.past import Past
 from scheduling.services.problems import FORBIDDEN, INVALID, Problem
+from scheduling.services.reading import refusals, remarks
 
 COMPLETE_KINDS = ("Node", "Pod", "PodGroup")
 """Kinds for which an import may say that what it does not hold is gone."""
@@ -79,10 +80,7 @@ def plan_import(
     The same manifests a second time give no event at all. What ``kube`` refused is refused here too.
     """
     plan = _Plan(state, past, options, now_ms)
-    plan.refuse(
-        Problem(bad.kind, bad.namespace, bad.name, bad.path, bad.reason, bad.message)
-        for bad in manifests.refused
-    )
+    plan.refuse(refusals(manifests))
     for node in manifests.nodes:
         plan.node(node)
     for workload in manifests.workloads:
@@ -304,7 +302,9 @@ class _Plan:
     # ------------------------------------------------------------ result
 
     def result(self, manifests: Manifests) -> ImportPlan:
-        refused_here = Counter(problem.kind for problem in self.refused[len(manifests.refused) :])
+        # An object may be refused for several fields; what kube refused is not among those it read.
+        here = {(bad.kind, bad.namespace, bad.name) for bad in self.refused[len(manifests.refused) :]}
+        refused_here = Counter(kind for kind, _, _ in here)
         read = {
             "Node": len(manifests.nodes),
             "Pod": len(manifests.pods),
@@ -335,11 +335,7 @@ class _Plan:
             events = [*first, *self.events, snapshot]
         # Those of the file and those of the whole cluster after it may say the same.
         notices = dict.fromkeys(
-            [
-                Problem(say.kind, say.namespace, say.name, say.path, "", say.message)
-                for say in manifests.notices
-            ]
-            + notices_of(self.nodes, self.pods.values(), self.groups.values())
+            remarks(manifests) + notices_of(self.nodes, self.pods.values(), self.groups.values())
         )
         return ImportPlan(
             events=tuple(events),

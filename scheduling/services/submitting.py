@@ -18,6 +18,7 @@ from scheduling.services.importing import next_generation
 from scheduling.services.members import minted_uid, only_simulated
 from scheduling.services.past import Past
 from scheduling.services.problems import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, Problem, Refused
+from scheduling.services.reading import refusals
 
 MOST_MEMBERS = 10_000
 """More members than this in one form are a slip of the pen, and would be one event each."""
@@ -67,10 +68,7 @@ def submit_manifest_events(state: ClusterState, past: Past, manifests: Manifests
     text.
     """
     only_simulated(state, "workloads are submitted to the cluster itself")
-    problems = [
-        Problem(bad.kind, bad.namespace, bad.name, bad.path, bad.reason, bad.message)
-        for bad in manifests.refused
-    ]
+    problems = refusals(manifests)
     problems += [
         Problem(
             "Node",

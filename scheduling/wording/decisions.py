@@ -1,4 +1,6 @@
-"""What a decision says, in sentences: the headline first, then what stands behind it. Claims no more than it does."""
+"""What a decision says, in sentences: the headline first, then what stands behind it. Claims no more than
+it does.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ class Facts:
     """The codes and numbers that a sentence is made of.
 
     ``fits``: members that fit in ``domain``, those bound there included. ``enforced``: whether the one-domain
-    law held. ``forecast``: of an observed cluster. ``planned``: decided, but in no log: nothing is placed yet.
+    law held. ``forecast``: of an observed cluster. ``planned``: decided, but in no log: nothing is placed
+    yet.
     """
 
     verdict: str
@@ -300,8 +303,13 @@ def bound_sentences(facts: Facts) -> Sentences:
     }
     if facts.scope_key and facts.domain:
         headline = gettext(
-            "%(bound)s of %(members)s members run in %(kind)s %(domain)s; minCount is %(need)s."
+            "%(bound)s of %(members)s members are bound in %(kind)s %(domain)s; minCount is %(need)s."
         )
     else:
-        headline = gettext("%(bound)s of %(members)s members run; minCount is %(need)s.")
+        headline = gettext("%(bound)s of %(members)s members are bound; minCount is %(need)s.")
     return Sentences(headline % values, _law(facts))
+
+
+def finished_sentences() -> Sentences:
+    """A group whose members have all come to their end."""
+    return Sentences(gettext("All members have finished; nothing is left to place."), ())

@@ -106,7 +106,8 @@ def _group_created(event: log.PodGroupCreated) -> str:
     if group.generation > 1 and group.topology_key:
         return (
             gettext(
-                "PodGroup %(group)s was created as generation %(generation)s: minCount %(need)s in one domain of %(key)s."
+                "PodGroup %(group)s was created as generation %(generation)s: "
+                "minCount %(need)s in one domain of %(key)s."
             )
             % values
         )

@@ -1,4 +1,6 @@
-"""What is wrong with an input: the field, the reason code in words, and the message of the one who refused."""
+"""What is wrong with an input: the field, the reason code in words, and the message of the one who
+refused.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from scheduling.wording import words
 
 
 def sentence(problem: Any) -> str:
-    """A problem of an import or a form: reason in the reader's language, then the exact message with its field."""
+    """A problem of an import or a form: reason in the reader's language, then the exact message with its
+    field.
+    """
     values = {
         "path": problem.path,
         "why": words.word(words.PROBLEMS, problem.reason),

@@ -33,7 +33,9 @@ def in_bytes(amount: int) -> str:
 
 
 def cores(milli: int) -> str:
-    """Milli-cores as cores; what is no multiple of a tenth of a core stays exact: ``4``, ``0.5``, ``250m``."""
+    """Milli-cores as cores; what is no multiple of a tenth of a core stays exact: ``4``, ``0.5``,
+    ``250m``.
+    """
     return _short(milli / 1000) if milli % 100 == 0 else f"{count(milli)}m"
 
 

@@ -1,4 +1,6 @@
-"""The words for every code: verdicts, reasons, states, modes, kinds of events. English here, Japanese in locale/ja."""
+"""The words for every code: verdicts, reasons, states, modes, kinds of events. English here, Japanese in
+locale/ja.
+"""
 
 from __future__ import annotations
 
@@ -181,7 +183,9 @@ def word(table: dict[str, Any], code: str) -> str:
 
 
 def cause(code: str) -> str:
-    """Why nodes of a domain are out: a reason, or ``capacity:<resource>`` for nodes that lack that resource."""
+    """Why nodes of a domain are out: a reason, or ``capacity:<resource>`` for nodes that lack that
+    resource.
+    """
     name, _colon, resource = code.partition(":")
     if resource:
         return gettext("too little %(resource)s") % {"resource": resource}
@@ -189,7 +193,9 @@ def cause(code: str) -> str:
 
 
 def domain_kind(topology_key: str) -> str:
-    """What one domain of a key is called: ``topology.example.com/rack`` has racks; "cluster" without a key."""
+    """What one domain of a key is called: ``topology.example.com/rack`` has racks; "cluster" without a
+    key.
+    """
     if not topology_key:
         return pgettext("domain kind", "cluster")
     kinds = {
@@ -205,7 +211,9 @@ def domain_kind(topology_key: str) -> str:
 
 
 def domain_name(topology_key: str, domain: str) -> str:
-    """A domain as it stands in a sentence: its value, and what to call the whole cluster or an empty label value."""
+    """A domain as it stands in a sentence: its value, and what to call the whole cluster or an empty label
+    value.
+    """
     if not topology_key:
         return gettext("the whole cluster")
     return domain if domain else gettext("(empty label value)")

@@ -8,6 +8,7 @@ sentence.
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -46,6 +47,7 @@ def _report(supervisor: Supervisor) -> None:
 
 
 async def main(kind: str, directory: Path, *rest: str) -> None:
+    directory.mkdir(mode=0o700)
     supervisor = Supervisor(directory)
     killed: dict[str, Service] = {}
     loop = asyncio.get_running_loop()
@@ -65,6 +67,7 @@ async def main(kind: str, directory: Path, *rest: str) -> None:
             raise supervisor.obituary(dead[0])
     finally:
         await supervisor.stop()
+        shutil.rmtree(directory)  # here and not in whoever holds us, who may have been killed
 
 
 if __name__ == "__main__":

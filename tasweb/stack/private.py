@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -54,6 +55,7 @@ class Private:
                 with self.step("stopped"):
                     await self.supervisor.stop()
             self.state.withdraw()
+            shutil.rmtree(self.sockets, ignore_errors=True)
 
     async def _serve(self) -> None:
         with self.step("front end"):

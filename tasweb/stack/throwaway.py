@@ -8,12 +8,11 @@ start and ends it when its standard input closes, so nothing outlives a test run
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,22 +103,11 @@ def _held(*arguments: str, env: Mapping[str, str] | None = None) -> Iterator[Hel
         raise StackError(last_words)
 
 
-@contextmanager
-def servers(directory: Path) -> Iterator[Held]:
-    """PostgreSQL and Valkey on sockets in `directory`, which is made and removed."""
-    directory.mkdir(mode=0o700)
-    try:
-        with _held("servers", str(directory)) as held:
-            yield held
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+def servers(directory: Path) -> AbstractContextManager[Held]:
+    """PostgreSQL and Valkey on sockets in `directory`, which the holder makes and removes."""
+    return _held("servers", str(directory))
 
 
-@contextmanager
-def application(env: Mapping[str, str], port: int) -> Iterator[Held]:
+def application(env: Mapping[str, str], port: int) -> AbstractContextManager[Held]:
     """Web on `port`, worker and beat, with the given environment."""
-    with (
-        tempfile.TemporaryDirectory(prefix="tas-app-") as directory,
-        _held("application", directory, str(port), env=env) as held,
-    ):
-        yield held
+    return _held("application", str(short_directory()), str(port), env=env)

@@ -21,6 +21,7 @@ def test_the_recorded_cluster_is_imported_as_it_was(real_inputs: Path, operator:
     run_cycle(Cluster.objects.get(name="openb").pk)
     groups = operator("GET", "/clusters/openb/podgroups?limit=1000").json()["items"]
     assert Counter(group["status"] for group in groups) == {"scheduled": 69, "pending": 1}
+    assert {group["domain"] for group in groups if group["bound"]} <= {f"rack-{n:03d}" for n in range(80)}
     (waiting,) = [group for group in groups if group["status"] == "pending"]
     path = f"/clusters/openb/podgroups/{waiting['namespace']}/{waiting['name']}/explanation"
     found = operator("GET", path).json()

@@ -1,4 +1,4 @@
-"""The pages of the API's documentation: drawn from this server alone, under the site's content security policy."""
+"""The API's own pages in a real browser: the content security policy must not leave them empty."""
 
 from typing import Any
 from urllib.parse import urlsplit

@@ -1,4 +1,4 @@
-"""The main job, by hand in a browser: import a cluster, submit a gang that fits and one that does not, make room.
+"""The main job in a browser: import a cluster, submit a gang that fits and one that does not, make room.
 
 Nothing is reloaded where something is expected to happen: what the scheduler did has to reach the open pages.
 """
@@ -82,21 +82,20 @@ def test_a_gang_lands_in_one_rack_another_waits_with_the_right_shortfall_and_lan
     page.get_by_role("link", name="Import a dump").click()
     nodes = [node(f"r{rack}n{place}", f"r{rack}") for rack, size in ((1, 2), (2, 3)) for place in range(size)]
     page.get_by_label("Cluster name").fill("lab")
-    page.get_by_label("File").set_input_files(
-        {"name": "dump.json", "mimeType": "application/json", "buffer": dump(*nodes)}
-    )
+    upload = {"name": "dump.json", "mimeType": "application/json", "buffer": dump(*nodes)}
+    page.get_by_label("File").set_input_files(upload)
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text("Cluster lab would be new.")).to_be_visible()
     assert not Cluster.objects.exists()
     screenshot(page, "job-2-preview")
     page.get_by_label("Mode").select_option("simulated")
-    for gate in ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling"):
-        page.get_by_label(gate).check()
+    page.get_by_role("button", name="Preview again").click()
+    expect(page.get_by_label("TopologyAwareWorkloadScheduling")).to_be_checked()
     page.get_by_role("button", name="Import", exact=True).click()
     expect(page.locator("#live-pill")).to_have_attribute("data-state", "live")
     expect(page.locator("[data-kpi=gpus]")).to_have_text("40")
 
-    # A gang that fits: the check says where, then it lands there, on the group's page and on the map that is open.
+    # A gang that fits: the check says where, then it lands there, on its page and on the map that is open.
     watched = open_page()
     watched.goto("/c/lab/map")
     expect(watched.locator("[data-kpi=gpus_used]")).to_have_text("0")
@@ -111,21 +110,21 @@ def test_a_gang_lands_in_one_rack_another_waits_with_the_right_shortfall_and_lan
     page.get_by_role("button", name="Submit", exact=True).click()
     page.wait_for_url("**/podgroups/team-a/first")
     mark(page)
-    expect(page.locator(".verdict")).to_contain_text("2 of 2 members run in rack r1")
+    expect(page.locator(".verdict")).to_contain_text("2 of 2 members are bound in rack r1")
     assert_never_reloaded(page)
     assert racks_of("first") == {"r1"}
     screenshot(page, "job-4-landed")
     expect(watched.locator("[data-kpi=gpus_used]")).to_have_text("16")
     assert watched.locator("#rack-map").screenshot() != before
     watched.goto("/c/lab/map?pg=team-a/first")
-    expect(watched.locator("#map-group")).to_contain_text("2 of 2 members run in rack r1")
+    expect(watched.locator("#map-group")).to_contain_text("2 of 2 members are bound in rack r1")
     expect(watched.locator("#live-pill")).to_have_attribute("data-state", "live")
     screenshot(watched, "job-5-map")
 
-    # A second one takes two of the three nodes of r2; the third finds no rack, and the page names the nearest.
+    # A second one takes two of the three nodes of r2; the third finds no rack, and the nearest is named.
     submit(page, "second", 2)
     page.get_by_role("button", name="Submit", exact=True).click()
-    expect(page.locator(".verdict")).to_contain_text("2 of 2 members run in rack r2")
+    expect(page.locator(".verdict")).to_contain_text("2 of 2 members are bound in rack r2")
     waiting = open_page()
     waiting.goto("/c/lab/pending")
     expect(waiting.locator("#live-pill")).to_have_attribute("data-state", "live")
@@ -153,7 +152,7 @@ def test_a_gang_lands_in_one_rack_another_waits_with_the_right_shortfall_and_lan
     ending.get_by_text("End this group…").click()
     ending.get_by_role("button", name="End this group").click()
     expect(ending.get_by_role("status").filter(has_text="was ended")).to_be_visible()
-    expect(page.locator(".verdict")).to_contain_text("2 of 2 members run in rack r1")
+    expect(page.locator(".verdict")).to_contain_text("2 of 2 members are bound in rack r1")
     expect(waiting.get_by_text("No PodGroup waits.")).to_be_visible()
     assert_never_reloaded(page)
     assert_never_reloaded(waiting)

@@ -1,4 +1,6 @@
-"""Every page in a real browser, in both themes and both languages: no axe violation, no error, nothing blocked."""
+"""Every page in a real browser, in both themes and both languages: no axe violation, no error, nothing
+blocked.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.urls import reverse
 
 from scheduling.models import Cluster, Event
 from scheduling.services.clusters import ImportRequest, import_cluster, set_gate
@@ -20,7 +21,6 @@ from tests.console.test_access import PAGES
 AXE = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
-FORMS = ("submit", "import", "settings")
 TOURED = {
     "clusters": "/clusters/",
     "import": "/clusters/import/",
@@ -51,7 +51,9 @@ WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "pod-group-ge
 
 @pytest.fixture
 def toured(live_stack: Any) -> User:
-    """`demo` with a gang that runs and one that waits, `off` with a gate off, and an administrator with a token."""
+    """`demo` with a gang that runs and one that waits, `off` with a gate off, and an administrator with a
+    token.
+    """
     nodes = [node(f"n{rack}{place}", f"r{rack}") for rack in range(1, 7) for place in range(1, 5)]
     nodes[0]["spec"] = {"unschedulable": True}
     nodes[9]["spec"] = {"taints": [{"key": "reserved", "value": "eval", "effect": "NoSchedule"}]}
@@ -143,4 +145,23 @@ def test_every_page_is_accessible_and_raises_no_error(
         page.faults.clear()
         if problems := violations(page) + said:
             found[name] = problems
+    assert found == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_the_sign_in_and_error_pages_are_accessible(
+    language: str, theme: str, browser: Any, live_stack: Any, screenshot: Callable[..., Path]
+) -> None:
+    User.objects.create_user("nobody")
+    context = browser.new_context(base_url=live_stack.url, color_scheme=theme, locale=language)
+    page = context.new_page()
+    found: dict[str, list[str]] = {}
+    for name, path in {"login": "/login/?next=/c/demo/map", "void-link": "/login/once/x/"}.items():
+        page.goto(path)
+        screenshot(page, f"page-{name}-{language}-{theme}")
+        assert page.evaluate("document.documentElement.lang") == language
+        if problems := violations(page):
+            found[name] = problems
+    context.close()
     assert found == {}

@@ -1,4 +1,6 @@
-"""A cluster `demo` with two racks, one gang that runs and one that waits; and browsers signed in as each role."""
+"""A cluster `demo` with two racks, one gang that runs and one that waits; and browsers signed in as each
+role.
+"""
 
 from __future__ import annotations
 

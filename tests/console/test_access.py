@@ -20,6 +20,7 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "home": (VIEW, [], "", 302),
     "clusters": (VIEW, [], "", 200),
     "import": (OPERATE, [], "", 200),
+    "make-demo": (OPERATE, [], "", 405),
     "cluster": (VIEW, ["demo"], "", 302),
     "map": (VIEW, ["demo"], "", 200),
     "map-group": (VIEW, ["demo"], "?pg=team-a/wide", 200),
@@ -106,6 +107,15 @@ def test_a_stranger_is_led_to_the_sign_in_page(name: str, cluster: Cluster, clie
 
     assert response.status_code == 302
     assert response["Location"].startswith("/login/?next=")
+
+
+def test_a_part_of_a_page_sends_the_whole_page_to_the_sign_in(cluster: Cluster, client: Client) -> None:
+    headers = {"hx-request": "true", "hx-current-url": "http://testserver/c/demo/pending?after=x"}
+
+    response = client.get("/c/demo/pending", headers=headers)
+
+    assert response.status_code == 401
+    assert response["HX-Redirect"] == "/login/?next=%2Fc%2Fdemo%2Fpending%3Fafter%3Dx"
 
 
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page[1][:1] == ["demo"]])

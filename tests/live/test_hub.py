@@ -201,3 +201,20 @@ async def test_hints_of_other_clusters_wake_nobody(cluster: Cluster, watch: Call
             await asyncio.sleep(0.01)
     assert woken == [1]
     hub.unsubscribe(cluster, None, one)
+
+
+async def test_a_listener_that_dies_is_replaced(cluster: Cluster) -> None:
+    hub = Hub()
+    one = await hub.subscribe(cluster, None)
+    await heard(one, "hello")
+    assert hub._listener is not None
+    hub._listener.cancel()
+    await asyncio.wait([hub._listener])
+    await asyncio.sleep(0)  # lets the callback of the ended task run
+    await hub.join(cluster.pk)
+    woken = asyncio.Event()
+    hub._feeds[(cluster.pk, None)].woken.set = woken.set  # type: ignore[method-assign]
+    hint = {"type": protocol.HINT, "stream": cluster.pk, "seq": 10**9}
+    await hub._layer.group_send(protocol.group_of(cluster.pk), hint)
+    await asyncio.wait_for(woken.wait(), 5)
+    hub.unsubscribe(cluster, None, one)

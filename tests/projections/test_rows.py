@@ -240,6 +240,8 @@ def test_a_pod_that_takes_the_name_of_another_one_takes_its_place(cluster: Writt
     cluster.commit(e.PodGroupCreated(GANG), e.PodAdded(member(0)), e.PodAdded(member(1)))
     cluster.commit(e.PodAdded(replace(member(1), uid="pod-1-again", group="")))
     assert cluster.group("train").members == 1
+    cluster.commit(e.PodUpdated("ml", "train-0", "pod-0", (("priority", 1),)))
+    assert cluster.group("train").members == 1
     cluster.commit(e.PodRemoved("ml", "train-1", "pod-1-again", "", "", "deleted"))
     assert cluster.group("train").members == 2
 

@@ -58,6 +58,21 @@ def test_a_refusal_is_written_again_only_when_the_numbers_of_the_best_domain_cha
     assert isinstance(event, PodGroupUnschedulable) and (event.domain, event.fits) == ("r3", 3)
 
 
+def test_a_refusal_is_told_with_the_room_that_is_left_after_the_cycle() -> None:
+    made = stream(node("a", cpu="1"), gang("big", 2, priority=9), *members("big", 2))
+    made.import_data(text(gang("small", 1), pod("small-0", "small")))
+    placed, refused = cycle_events(made.state, made.now_ms)
+    assert isinstance(placed, PodGroupPlaced) and placed.name == "small"
+    assert isinstance(refused, PodGroupUnschedulable) and (refused.name, refused.fits) == ("big", 0)
+
+
+def test_members_beyond_min_count_without_room_are_told_in_the_same_cycle() -> None:
+    made = stream(node("a", cpu="2"), gang("g", 1), *members("g", 3))
+    placed, left = cycle_events(made.state, made.now_ms)
+    assert isinstance(placed, PodGroupPlaced) and placed.fits == 2
+    assert isinstance(left, PodGroupUnschedulable) and left.reason == "sticky_domain"
+
+
 def test_held_and_contradictory_groups_are_said_once() -> None:
     made = stream(node("a"), node("b", "r2"), gang("few", 3), *members("few", 2), pod("lone-0", "lone"))
     events = made.settle()

@@ -158,6 +158,12 @@ class TestPodGroupsAreImmutable:
         assert [(bad.kind, bad.name, bad.path) for bad in plan.refused] == [("PodGroup", "g", path)]
         assert plan.events == ()
 
+    def test_a_group_refused_for_two_fields_is_one_object(self) -> None:
+        made = stream(node("a"), gang("g", 2))
+        plan = made.import_data(text(node("a"), gang("g", 3, key="")))
+        assert len(plan.refused) == 2
+        assert plan.accepted == {"Node": 1}
+
     @pytest.mark.parametrize("version", ["v1alpha3", "v1beta1"])
     def test_in_later_versions_min_count_may_change(self, version: str) -> None:
         made = stream(gang("g", 2, version=version))

@@ -128,6 +128,31 @@ class TestImport:
             import_cluster(name="c", request=ImportRequest(text(pod("g-0", "g", on="b"))), actor="tester")
         assert refused.value.problems[0].path == "spec.nodeName"
 
+    def test_brings_back_what_was_ended_as_the_next_generation(self, make: Make, tables_agree: Any) -> None:
+        objects = (node("a", uid="n1"), gang("g", 1, uid="g1"), pod("g-0", "g", uid="p1", on="a"))
+        cluster = make(*objects)
+        workloads.end_group(cluster=cluster, namespace="default", name="g", actor="tester")
+        import_cluster(name="c", request=ImportRequest(text(*objects)), actor="tester")
+        group = state_of(cluster).groups["default/g"]
+        assert (group.uid, group.generation) == ("g1", 2)
+        tables_agree(cluster)
+
+    def test_sent_twice_is_answered_alike(self, make: Make) -> None:
+        make(node("a"))
+        request = ImportRequest(
+            text(node("b"), node("c", cpu="9"), gang("g", 0)), complete=frozenset({"Node"}), partial=True
+        )
+        first = import_cluster(name="c", request=request, actor="tester", command_id="k")
+        again = import_cluster(name="c", request=request, actor="tester", command_id="k")
+        told = ("seq", "created", "accepted", "ignored", "added", "updated", "removed")
+        assert [getattr(again, what) for what in told] == [getattr(first, what) for what in told]
+        assert [bad.path for bad in again.refused] == [bad.path for bad in first.refused]
+        other = ImportRequest(text(node("a")), mode="simulated")
+        made = [
+            import_cluster(name="d", request=other, actor="tester", command_id="k").created for _ in range(2)
+        ]
+        assert made == [True, True]
+
 
 class TestExecute:
     def test_a_command_sent_twice_is_carried_out_once(self, make: Make) -> None:
@@ -332,4 +357,30 @@ def test_commands_at_once_from_many_threads_are_all_carried_out(make: Make, tabl
         thread.join()
     assert failures == []
     assert all(found.unschedulable for found in state_of(cluster).nodes.values())
+    tables_agree(cluster)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_imports_at_once_under_one_new_name_make_one_cluster(tables_agree: Any) -> None:
+    together, failures = threading.Barrier(3), list[BaseException]()
+    request = ImportRequest(text(node("a"), gang("g", 1)), mode="simulated")
+
+    def run() -> None:
+        try:
+            together.wait(20)
+            import_cluster(name="new", request=request, actor="tester")
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    cluster = Cluster.objects.get()
+    assert [item.event for item in store.read(cluster.pk) if isinstance(item.event, ClusterRegistered)] != []
+    assert head(cluster) == 4
     tables_agree(cluster)

@@ -1,11 +1,15 @@
 """The fixtures that other rooms build on: real processes on the test database, as the runtime role."""
 
+import subprocess
+import sys
+import time
 import urllib.request
+from pathlib import Path
 
 import psycopg
 import pytest
 
-from tasweb.stack import postgres, privileges
+from tasweb.stack import ROOT, postgres, privileges, throwaway
 
 
 def test_the_live_stack_serves_and_its_worker_can_be_killed_and_started_again(live_stack):
@@ -52,3 +56,22 @@ def test_the_sign_in_page_loads_in_a_browser_without_breaking_its_own_policy(pag
     assert answer.status == 200
     assert complaints == []
     assert screenshot(page, "sign-in").stat().st_size > 0
+
+
+def test_servers_and_their_folder_are_gone_after_the_run_that_used_them_is_killed():
+    directory = throwaway.short_directory()
+    code = (
+        "from pathlib import Path; from tasweb.stack import throwaway; import signal, sys\n"
+        f"with throwaway.servers(Path({str(directory)!r})) as held:\n"
+        "    print(held.holder.pid, *held.pids().values(), flush=True); signal.pause()"
+    )
+    run = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    pids = [int(word) for word in run.stdout.readline().split()]
+    assert len(pids) == 3
+    assert directory.exists()
+    run.kill()
+    run.communicate()
+    deadline = time.monotonic() + 20
+    while directory.exists() or any(Path(f"/proc/{pid}/exe").exists() for pid in pids):
+        assert time.monotonic() < deadline, "still there"
+        time.sleep(0.05)  # polls the process table

@@ -1,7 +1,7 @@
 // Every page: status pill, refresh of its parts when the log grows, theme, keys, copy buttons.
 //
 // Markup it uses, all optional:
-//   <body data-ws-url data-g-map data-g-pending data-g-history data-g-settings data-prev data-next>
+//   <body data-ws-url data-seq data-g-map data-g-pending data-g-history data-g-settings data-prev data-next>
 //   <span class="pill" id="live-pill" role="status" data-live data-catching data-stale="… {time}" data-paused>
 //     <span class="dot"></span><span data-text></span> <span class="mono" data-seq></span></span>
 //   #search, #theme-toggle, #help-toggle, dialog#help, #shortcuts-toggle, .copy[data-copy|data-copy-from][data-done]
@@ -17,12 +17,13 @@ import type { Message } from '../map/protocol';
 function listen(path: string): void {
   const pill = new Pill();
   const advance = new Advance(browserClock, tellBody);
-  let seq = -1;
+  // What the page was drawn from: the first hello tells what has happened since.
+  let seq = Number(document.body.dataset['seq'] ?? -1);
   let epoch = -1;
   const socket = new LiveSocket(() => socketUrl(path), {
     message(body) {
       const message = body as Message;
-      const news = message.t === 'hello' ? epoch >= 0 && (message.epoch !== epoch || message.seq !== seq) : message.t !== 'delta' && message.seq > seq;
+      const news = message.t === 'hello' ? seq >= 0 && ((epoch >= 0 && message.epoch !== epoch) || message.seq !== seq) : message.t !== 'delta' && message.seq > seq;
       if (message.t === 'hello') epoch = message.epoch;
       if (message.t !== 'delta') seq = message.t === 'hello' ? message.seq : Math.max(seq, message.seq);
       if (news) advance.to(seq);
@@ -39,5 +40,7 @@ function listen(path: string): void {
 share({ Advance, LiveSocket, Pill, browserClock, socketUrl, tellBody, typing });
 bindShortcuts();
 bindCopy();
+// "The zone of this browser" in the user's settings: the server prints times, so it has to be told.
+document.cookie = `tas_browser_zone=${Intl.DateTimeFormat().resolvedOptions().timeZone}; path=/; max-age=31536000; samesite=lax`;
 const path = document.body.dataset['wsUrl'];
 if (path && !document.getElementById('rack-map')) listen(path);

@@ -1,6 +1,6 @@
 // The map page. One socket only: this one, which also drives the status pill and `tas:advanced` (entries/console.ts).
 //
-// Markup (ids are fixed; all but #rack-map may be missing):
+// console.js has to be loaded before it (lib/shared.ts). Markup (ids are fixed; all but #rack-map may be missing):
 //   <main id="main" class="map">
 //     <div class="bar"> <select id="map-key">, <select id="map-color"> (occupancy, podgroup),
 //       <button id="map-free" aria-pressed="false">, <button id="map-anomalies" aria-pressed="false">

@@ -6,11 +6,13 @@ import type { LiveSocket } from '../lib/socket';
 import { Refused, candidates as fetchCandidates, source } from './api';
 import { Controls } from './controls';
 import { Words, type Candidates } from './describe';
+import { NONE, found, named, nextAnomaly, nodesOf, step } from './cursor';
 import { Detail } from './detail';
 import { Feed } from './feed';
 import { Frame } from './frame';
 import { bindInput, type MapActions } from './input';
 import { hit, layout, nodeY, slotX, slotY, type Hit, type Layout } from './layout';
+import { Links } from './links';
 import { pageMessages } from './messages';
 import { Model } from './model';
 import { palette } from './palette';
@@ -21,12 +23,10 @@ import { read, written, type ViewState } from './url';
 import { View } from './view';
 
 const { browserClock, tellBody, ...lib } = shared();
-const NONE: Hit = { block: -1, node: -1 };
 const HUES = 7;
 /** Outlined domains of a picked group. */
 const RANKED = 8;
 const FREE_AT_LEAST = 8;
-const ANNOUNCE_MS = 5000;
 const EXPLAIN_MS = 3000;
 
 export class MapApp implements MapActions {
@@ -34,6 +34,7 @@ export class MapApp implements MapActions {
   private readonly frame: Frame;
   private readonly renderer: Renderer;
   private readonly words = new Words(this.messages);
+  private readonly links: Links;
   private readonly detail: Detail;
   private readonly controls: Controls;
   private readonly feed: Feed;
@@ -53,8 +54,6 @@ export class MapApp implements MapActions {
   private hovered: Hit = NONE;
   private cursor: Hit = NONE;
   private socketKey: string | null = null;
-  private changedNodes = new Set<number>();
-  private announcing = false;
   private explainedAt = 0;
 
   constructor(private readonly host: HTMLElement) {
@@ -66,16 +65,13 @@ export class MapApp implements MapActions {
     this.frame.buttons([['+', 'zoomIn', () => this.zoom(1.4)], ['−', 'zoomOut', () => this.zoom(1 / 1.4)], ['⤢', 'fit', () => this.fit()]]);
     this.colours = palette(document.documentElement);
     this.layout = layout(this.model, 1, 1);
-    this.detail = new Detail(document.getElementById('map-detail'), this.words, this.messages, {
-      node: (name) => fill(dataset['nodeUrl'], { node: name }),
-      domain: (name) => this.domainAddress(name),
-      group: (key) => fill(dataset['groupUrl'], named(key)),
-    });
+    this.links = new Links(dataset);
+    this.detail = new Detail(document.getElementById('map-detail'), this.words, this.messages, this.links);
     this.controls = new Controls(this.messages, {
       key: (key) => this.switchKey(key),
       color: (color) => this.setColor(color),
       query: (line) => this.search(line),
-      filters: () => this.refilter(),
+      filters: () => this.recolour(),
       pick: (group) => this.pick(group),
     });
     this.controls.restore(this.url);
@@ -147,7 +143,7 @@ export class MapApp implements MapActions {
       this.renderer.touch(nodes);
       this.resay(nodes);
     }
-    this.announceSoon(nodes);
+    this.frame.changed(nodes);
     this.advance.to(delta.to);
   }
 
@@ -168,6 +164,7 @@ export class MapApp implements MapActions {
   /** The log has grown: the page's partials refresh, and what the picked group could do may be another. */
   private advanced(seq: number): void {
     tellBody(seq);
+    if (this.url.color === 'podgroup') this.recolour(); // the largest groups may be others now
     if (this.url.pg && Date.now() - this.explainedAt >= EXPLAIN_MS) this.explain();
   }
 
@@ -217,8 +214,6 @@ export class MapApp implements MapActions {
     if (!this.candidates || !this.url.pg) return [];
     return this.candidates.domains.filter(({ fits }) => fits > 0).slice(0, RANKED).map(({ domain }) => this.model.domainAt(domain)).filter((domain) => domain >= 0);
   }
-
-  private refilter(): void { this.recolour(); }
 
   private retheme(): void {
     this.colours = palette(document.documentElement);
@@ -270,34 +265,16 @@ export class MapApp implements MapActions {
     this.view.fit(this.host.clientWidth, this.host.clientHeight, this.layout.width, this.layout.height + 4, keep);
   }
 
-  move(dx: number, dy: number, within: boolean): void {
-    const { layout: l, cursor } = this;
-    if (l.blocks.length === 0) return;
-    if (cursor.block < 0) { this.setCursor({ block: 0, node: -1 }); return; }
-    const block = l.blocks[cursor.block]!;
-    if (within) {
-      const nodes = this.nodesOf(cursor.block);
-      const at = cursor.node < 0 ? -1 : nodes.indexOf(cursor.node);
-      const next = at + dy + dx * l.rows;
-      this.setCursor({ block: cursor.block, node: nodes[Math.max(0, Math.min(nodes.length - 1, next))]! });
-    } else if (dx) {
-      this.setCursor({ block: Math.max(0, Math.min(l.blocks.length - 1, cursor.block + dx)), node: -1 });
-    } else {
-      // The block above or below: past the shelves that this one fills itself, else the next that is not empty.
-      const from = dy > 0 ? block.first + Math.floor((block.slots - 1) / l.cols) * l.cols : block.first;
-      for (let slot = from + dy * l.cols; slot >= 0 && slot < l.slotBlock.length + l.cols; slot += dy * l.cols) {
-        const target = l.slotBlock[slot] ?? -1;
-        if (target >= 0 && target !== cursor.block) { this.setCursor({ block: target, node: -1 }); return; }
-      }
-    }
-  }
+  move(dx: number, dy: number, within: boolean): void { this.setCursor(step(this.layout, this.cursor, dx, dy, within)); }
+
+  nextAnomaly(): void { this.setCursor(nextAnomaly(this.model, this.layout, this.cursor)); }
 
   open(): void {
     const { cursor, model } = this;
-    if (cursor.node >= 0) location.assign(fill(this.host.dataset['nodeUrl'], { node: model.names[cursor.node]! }));
+    if (cursor.node >= 0) location.assign(this.links.node(model.names[cursor.node]!));
     else if (cursor.block >= 0) {
       const { domain } = this.layout.blocks[cursor.block]!;
-      if (domain >= 0) location.assign(this.domainAddress(model.domains[domain]!));
+      if (domain >= 0) location.assign(this.links.domain(model.domains[domain]!, model.key));
     }
   }
 
@@ -310,17 +287,6 @@ export class MapApp implements MapActions {
       this.search('');
       this.controls.restore(this.url);
     } else if (!this.view.fitted) this.fit();
-  }
-
-  nextAnomaly(): void {
-    const { order } = this.layout;
-    const from = this.cursor.node >= 0 ? order.indexOf(this.cursor.node) : -1;
-    for (let step = 1; step <= order.length; step++) {
-      const node = order[(from + step) % order.length]!;
-      if (!this.model.anomalous(node)) continue;
-      this.setCursor({ block: this.layout.slotBlock[this.layout.slotOf[node]!]!, node });
-      return;
-    }
   }
 
   togglePause(): void {
@@ -352,7 +318,10 @@ export class MapApp implements MapActions {
     this.query = parse(line);
     this.recolour();
     this.writeUrl();
-    if (!this.query) return;
+    if (!this.query) {
+      this.frame.sentence(this.cursor.block >= 0 ? this.sentence(this.cursor) : '', false);
+      return;
+    }
     let count = 0;
     for (const node of this.layout.order) if (this.query(this.model, node)) count++;
     this.frame.sentence(this.messages.say('matches', { count }), false);
@@ -371,11 +340,10 @@ export class MapApp implements MapActions {
 
   private explain(): void {
     const { pg } = this.url;
-    const address = this.host.dataset['explanationUrl'];
-    if (!pg || !address) return;
+    if (!pg) return;
     this.explainedAt = Date.now();
     // A failure leaves the map without outlines; the next news asks again, and the group's page tells what is wrong.
-    fetchCandidates(fill(address, named(pg))).then((found) => {
+    fetchCandidates(this.links.explanation(pg)).then((found) => {
       if (pg !== this.url.pg) return;
       this.candidates = found;
       this.recolour();
@@ -408,7 +376,7 @@ export class MapApp implements MapActions {
   private resay(nodes: number[] | null): void {
     const { cursor } = this;
     if (cursor.block < 0) { this.detail.clear(); return; }
-    const shown = cursor.node >= 0 ? [cursor.node] : this.nodesOf(cursor.block);
+    const shown = cursor.node >= 0 ? [cursor.node] : nodesOf(this.layout, cursor.block);
     if (nodes && !nodes.some((node) => shown.includes(node))) return;
     const text = this.sentence(cursor);
     this.frame.sentence(text, true);
@@ -418,59 +386,16 @@ export class MapApp implements MapActions {
 
   private sentence(at: Hit): string {
     if (at.node >= 0) return this.words.node(this.model, at.node);
-    return this.words.domain(this.model, this.layout.blocks[at.block]!.domain, this.nodesOf(at.block), this.candidates);
+    return this.words.domain(this.model, this.layout.blocks[at.block]!.domain, nodesOf(this.layout, at.block), this.candidates);
   }
 
-  private nodesOf(block: number): number[] {
-    const { first, nodes } = this.layout.blocks[block]!;
-    const start = this.layout.slotStart[first]!;
-    return [...this.layout.order.subarray(start, start + nodes)];
-  }
+  private repoint(): void { this.renderer.point(this.hovered, this.cursor); }
 
-  private repoint(): void {
-    this.renderer.point(this.hovered, this.cursor);
-  }
+  private selection(): string { return named(this.model, this.layout, this.cursor); }
 
-  private selection(): string {
-    const { cursor, model } = this;
-    if (cursor.node >= 0) return `node:${model.names[cursor.node]}`;
-    const domain = cursor.block >= 0 ? this.layout.blocks[cursor.block]!.domain : -1;
-    return domain >= 0 ? `domain:${model.domains[domain]}` : '';
-  }
-
-  private restoreSelection(text: string): void {
-    const name = text.slice(text.indexOf(':') + 1);
-    const node = text.startsWith('node:') ? this.model.nodeAt(name) : -1;
-    const domain = text.startsWith('domain:') ? this.model.domainAt(name) : -2;
-    const block = node >= 0 ? this.layout.slotBlock[this.layout.slotOf[node]!]! : domain >= 0 ? this.layout.blockOf[domain + 1]! : -1;
-    this.setCursor(block >= 0 ? { block, node } : NONE, !this.loaded);
-  }
-
-  private announceSoon(nodes: number[]): void {
-    for (const node of nodes) this.changedNodes.add(node);
-    if (this.announcing || this.changedNodes.size === 0) return;
-    this.announcing = true;
-    browserClock.after(ANNOUNCE_MS, () => {
-      this.announcing = false;
-      this.frame.announce(this.messages.say('changed', { count: this.changedNodes.size }));
-      this.changedNodes.clear();
-    });
-  }
-
-  /** An empty label value is a domain too; `-`, which is no label value, stands for it in addresses. */
-  private domainAddress(name: string): string { return fill(this.host.dataset['domainUrl'], { domain: name || '-', key: this.model.key }); }
+  private restoreSelection(text: string): void { this.setCursor(found(this.model, this.layout, text), !this.loaded); }
 
   private writeUrl(): void {
     history.replaceState(history.state, '', location.pathname + written(location.search, this.url) + location.hash);
   }
-}
-
-/** An address template with __name__ places, each filled in as one path segment or query value. */
-function fill(template: string | undefined, values: Record<string, string>): string {
-  return Object.entries(values).reduce((text, [name, value]) => text.replaceAll(`__${name}__`, encodeURIComponent(value)), template ?? '#');
-}
-
-function named(key: string): { ns: string; name: string } {
-  const slash = key.indexOf('/');
-  return { ns: key.slice(0, slash), name: key.slice(slash + 1) };
 }

@@ -1,13 +1,8 @@
 // The side panel of a selection: a node with what runs on it, or a domain with its nodes. Built from the model alone.
 import type { Words } from './describe';
+import type { Links } from './links';
 import type { Messages } from './messages';
 import type { Model } from './model';
-
-export interface Links {
-  node(name: string): string;
-  domain(name: string): string;
-  group(key: string): string;
-}
 
 export class Detail {
   constructor(private readonly host: HTMLElement | null, private readonly words: Words, private readonly messages: Messages, private readonly links: Links) {}
@@ -38,7 +33,7 @@ export class Detail {
     ]);
     this.fill(
       heading(this.words.domainName(model, domain)), line(sentence),
-      ...(domain >= 0 ? [paragraph(link(messages.say('openDomain'), this.links.domain(model.domains[domain]!)))] : []),
+      ...(domain >= 0 ? [paragraph(link(messages.say('openDomain'), this.links.domain(model.domains[domain]!, model.key)))] : []),
       table([messages.say('column_node'), messages.say('column_free'), ''], rows),
     );
   }

@@ -1,10 +1,13 @@
 // The element the map lives in: canvases, zoom buttons, the hidden cell that screen readers follow, notes over the map.
 import type { Key, Messages } from './messages';
 
+const ANNOUNCE_MS = 5000;
+
 export class Frame {
   private readonly cell = document.createElement('div');
   private readonly note = document.createElement('div');
   private readonly sentenceElement = document.getElementById('map-sentence');
+  private readonly changedNodes = new Set<number>();
   private readonly announcer = document.getElementById('map-announce');
 
   constructor(readonly host: HTMLElement, private readonly messages: Messages) {
@@ -40,6 +43,17 @@ export class Frame {
   sentence(text: string, spoken: boolean): void {
     if (this.sentenceElement && this.sentenceElement.textContent !== text) this.sentenceElement.textContent = text;
     if (spoken) this.cell.textContent = text;
+  }
+
+  /** Changes are told to screen readers summed up, at most every five seconds. */
+  changed(nodes: number[]): void {
+    if (nodes.length && this.changedNodes.size === 0) {
+      setTimeout(() => {
+        this.announce(this.messages.say('changed', { count: this.changedNodes.size }));
+        this.changedNodes.clear();
+      }, ANNOUNCE_MS);
+    }
+    for (const node of nodes) this.changedNodes.add(node);
   }
 
   announce(text: string): void {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -10,13 +11,16 @@ from django.utils.translation import gettext_lazy as _
 from scheduling.console import drafts
 from scheduling.engine.model import TAS_GATES
 from scheduling.services.clusters import ImportRequest
+from scheduling.services.problems import Problem
 from scheduling.wording import words
 
 KINDS = ("Node", "Pod", "PodGroup")
 
 
 class ImportForm(forms.Form):
-    """A file, or text, or what a preview kept (``draft``); a new file or text takes the place of the draft."""
+    """A file, or text, or what a preview kept (``draft``); a new file or text takes the place of the
+    draft.
+    """
 
     name = forms.SlugField(
         label=_("Cluster name"),
@@ -42,7 +46,7 @@ class ImportForm(forms.Form):
         choices=[(gate, gate) for gate in TAS_GATES],
         widget=forms.CheckboxSelectMultiple,
     )
-    gates_chosen = forms.BooleanField(required=False, widget=forms.HiddenInput)
+    proposed_for = forms.CharField(required=False, widget=forms.HiddenInput)
     complete = forms.MultipleChoiceField(
         label=_("The dump is complete for"),
         required=False,
@@ -84,10 +88,28 @@ class ImportForm(forms.Form):
 
     def gates_are_chosen(self) -> bool:
         """Whether the ticks mean something: none ticked before a preview has proposed any says nothing."""
-        return bool(self.cleaned_data["gates_chosen"] or self.cleaned_data["gates"])
+        return bool(self.cleaned_data["proposed_for"] or self.cleaned_data["gates"])
+
+    def mode_has_changed(self) -> bool:
+        """Whether the gates on the page were proposed for another mode than the one chosen now."""
+        proposed_for = self.cleaned_data["proposed_for"]
+        return bool(proposed_for) and proposed_for != self.cleaned_data["mode"]
+
+    def blame(self, problems: Iterable[Problem]) -> list[Problem]:
+        """Put each problem that is about a field of the form at it; returns the others."""
+        others = []
+        for problem in problems:
+            field = problem.path.partition(".")[0]
+            if problem.kind == "Cluster" and field in self.fields:
+                self.add_error(field, problem.message)
+            else:
+                others.append(problem)
+        return others
 
     def request(self) -> ImportRequest:
-        """What the service is asked. Gates that nobody has seen a proposal for yet are left to the proposal."""
+        """What the service is asked. Gates that nobody has seen a proposal for yet are left to the
+        proposal.
+        """
         given = self.cleaned_data
         gates = {gate: gate in given["gates"] for gate in TAS_GATES} if self.gates_are_chosen() else None
         return ImportRequest(

@@ -167,7 +167,9 @@ class TemplateRow:
 
 
 class SubmitForm:
-    """The whole form. ``data`` carries how many rows there are: ``templates`` and, for each, ``t<i>-resources``."""
+    """The whole form. ``data`` carries how many rows there are: ``templates`` and, for each,
+    ``t<i>-resources``.
+    """
 
     def __init__(self, data: QueryDict | None = None, topology_key: str = "") -> None:
         self.group = GroupForm(data, initial={"topology_key": topology_key})
@@ -201,9 +203,11 @@ class SubmitForm:
             inner = _PATH.match(problem.path)
             if problem.path in self.group.fields:
                 self.group.add_error(problem.path, message)
-            elif inner is None or int(inner[1]) >= len(self.templates):
-                self.problems.append(problem)
-            elif not self.templates[int(inner[1])].blame(inner[2], inner[3], message):
+            elif (
+                inner is None
+                or int(inner[1]) >= len(self.templates)
+                or not self.templates[int(inner[1])].blame(inner[2], inner[3], message)
+            ):
                 self.problems.append(problem)
 
 
@@ -213,7 +217,8 @@ def _number(data: Mapping[str, Any] | None, name: str, least: int, most: int) ->
 
 
 def reshaped(data: QueryDict, action: str) -> QueryDict:
-    """The posted form with a row more or less: ``add``, ``remove:<i>``, ``add-resource:<i>``, ``remove-resource:<i>:<r>``.
+    """The posted form with a row more or less: ``add``, ``remove:<i>``, ``add-resource:<i>``,
+    ``remove-resource:<i>:<r>``.
 
     Fields of rows behind a removed one move up, so that nothing that was typed is lost.
     """

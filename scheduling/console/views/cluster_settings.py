@@ -1,4 +1,6 @@
-"""Settings of a cluster: feature gates and mode, each behind a page that tells the consequence; import again."""
+"""Settings of a cluster: feature gates and mode, each behind a page that tells the consequence; import
+again.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def gate(request: HttpRequest, cluster: Cluster, gate: str) -> HttpResponse:
         "gate": gate,
         "now_on": now_on,
         "stays_off": [name for name in off if name != gate],
-        "constrained": pod_groups.constrained_count(cluster),
+        "constrained": len(pod_groups.constrained_keys(cluster)),
     }
     return show(request, "gate.html", context, cluster=cluster, here="cluster-settings")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -13,24 +13,35 @@ from scheduling.console import drafts
 from scheduling.console.access import OPERATE, page
 from scheduling.console.commands import actor, command_id
 from scheduling.console.forms.imports import ImportForm
-from scheduling.console.pages import show
+from scheduling.console.pages import owner, show
 from scheduling.models import Cluster
 from scheduling.selectors import clusters
 from scheduling.services import clusters as services
+from scheduling.services.gates import proposed_gates
 from scheduling.services.problems import Refused
 
 
 @page(OPERATE, "GET", "POST")
 def import_page(request: HttpRequest) -> HttpResponse:
     """GET: the form, ``cluster`` filled in. POST: ``action`` preview (writes nothing) or import."""
-    owner = request.user.pk
+    user = owner(request).pk
     if request.method != "POST":
         initial = {"name": request.GET.get("cluster", "")}
-        return _page(request, ImportForm(owner=owner, initial=initial))
-    form = ImportForm(request.POST, request.FILES, owner=owner)
+        return _page(request, ImportForm(owner=user, initial=initial))
+    form = ImportForm(request.POST, request.FILES, owner=user)
     if not form.is_valid():
         return _page(request, form, status=422)
-    if request.POST.get("action") == "import":
+    if form.mode_has_changed():
+        again = request.POST.copy()
+        del again["proposed_for"]
+        again.setlist("gates", [])
+        form = ImportForm(again, request.FILES, owner=user)
+        form.is_valid()
+        messages.warning(
+            request,
+            gettext("The mode has changed, so the gates are proposed anew. Look at them, then import."),
+        )
+    elif request.POST.get("action") == "import":
         return _import(request, form)
     return _preview(request, form)
 
@@ -51,15 +62,15 @@ def _preview(request: HttpRequest, form: ImportForm) -> HttpResponse:
     try:
         report = services.preview_import(name=name, request=form.request())
     except Refused as refused:
-        return _page(request, form, status=422, problems=refused.problems)
-    filled = request.POST.copy()
+        return _page(request, form, status=422, problems=form.blame(refused.problems))
+    filled = cast(QueryDict, form.data).copy()
     _fill(filled, form, report)
-    owner = request.user.pk
+    user = owner(request).pk
     if form.bytes and not form.cleaned_data["text"].strip():
-        filled["draft"] = drafts.keep(form.bytes, owner)
+        filled["draft"] = drafts.keep(form.bytes, user)
     return _page(
         request,
-        ImportForm(filled, owner=owner),
+        ImportForm(filled, owner=user),
         report=report,
         previewed=True,
         counts=_counts(report),
@@ -91,9 +102,15 @@ def _fill(filled: QueryDict, form: ImportForm, report: services.ImportReport) ->
     if not form.cleaned_data["mode"]:
         filled["mode"] = known.mode if known else report.proposed_mode
     if not form.gates_are_chosen():
-        gates = known.gates if known else report.proposed_gates
+        gates = known.gates if known else _proposed(report, str(filled["mode"]))
         filled.setlist("gates", [gate for gate, on in gates.items() if on])
-    filled["gates_chosen"] = "1"
+    filled["proposed_for"] = str(filled["mode"])
+
+
+def _proposed(report: services.ImportReport, mode: str) -> dict[str, bool]:
+    """The gates proposed for the mode chosen; the report has those for the mode that fits the dump."""
+    for_mode = proposed_gates(mode, ())
+    return {gate: on or report.proposed_gates.get(gate, False) for gate, on in for_mode.items()}
 
 
 def _import(request: HttpRequest, form: ImportForm) -> HttpResponse:
@@ -103,9 +120,9 @@ def _import(request: HttpRequest, form: ImportForm) -> HttpResponse:
             name=name, request=form.request(), actor=actor(request), command_id=command_id(request)
         )
     except Refused as refused:
-        return _page(request, form, status=422, problems=refused.problems)
+        return _page(request, form, status=422, problems=form.blame(refused.problems))
     if form.cleaned_data["draft"]:
-        drafts.drop(form.cleaned_data["draft"], request.user.pk)
+        drafts.drop(form.cleaned_data["draft"], owner(request).pk)
     if report.added or report.updated or any(report.removed.values()):
         messages.success(request, gettext("The dump was imported into %(cluster)s.") % {"cluster": name})
     else:

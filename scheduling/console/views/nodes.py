@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -20,7 +22,7 @@ def node_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """``q`` (part of the name), ``state``, ``label`` (``key`` or ``key=value``), ``after``."""
     keys = rack_map.topology_keys(cluster)
     key = keys[0]["key"] if keys else ""
-    filters = {
+    filters: dict[str, Any] = {
         "text": request.GET.get("q", "").strip(),
         "state": request.GET.get("state", ""),
         "label": request.GET.get("label", "").strip(),

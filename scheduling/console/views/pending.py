@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.utils.html import format_html
@@ -26,7 +27,7 @@ def pending_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     counts = pending.counts(cluster)
     decided = pending.decided_at(cluster, found.items)
     enforced = clusters.enforced(cluster)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "row": row,
             "sentences": explaining.sentences_of_row(row, enforced),

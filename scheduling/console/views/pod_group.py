@@ -47,7 +47,9 @@ def pod_group_page(
 
 
 def _manifests(cluster: Cluster, row: PodGroupRow) -> str:
-    """PodGroup and members as manifests; "" for a generation that is closed or a PodGroup that does not exist."""
+    """PodGroup and members as manifests; "" for a generation that is closed or a PodGroup that does not
+    exist.
+    """
     state = state_of(cluster)
     group = state.groups.get(row.key)
     if group is None or group.uid != row.uid:

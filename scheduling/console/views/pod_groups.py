@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.utils.translation import gettext
 
@@ -16,10 +18,12 @@ STATUSES = (*PodGroupRow.Status.values, "degraded")
 
 @page(VIEW)
 def pod_group_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    """``status``, ``namespace``, ``q`` (part of the name), ``closed=1``; ``after`` is made by the page before."""
+    """``status``, ``namespace``, ``q`` (part of the name), ``closed=1``; ``after`` is made by the page
+    before.
+    """
     status = request.GET.get("status", "")
     closed = request.GET.get("closed") == "1"
-    filters = {
+    filters: dict[str, Any] = {
         "status": status if status in STATUSES else "",
         "namespace": request.GET.get("namespace", ""),
         "text": request.GET.get("q", "").strip(),
@@ -29,6 +33,9 @@ def pod_group_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     except ValueError:
         return HttpResponseBadRequest(gettext("The address is not one that this page makes."))
     enforced = clusters.enforced(cluster)
+    running = pod_groups.bound_domains(cluster, found.items)
+    for row in found.items:
+        row.domain = row.domain or running.get(row.key, "")
     context = {
         **filters,
         "closed": closed,

@@ -1,4 +1,6 @@
-"""The rack map, its table of domains for whoever cannot use a picture, and the verdict of the picked group."""
+"""The rack map, its table of domains for whoever cannot use a picture, and the verdict of the picked
+group.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def first_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 
 @page(VIEW)
 def map_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    """``key``: topology key; ``view=table`` with ``q``, ``free``, ``sort``, ``dir``, ``from``; ``pg``: picked group."""
+    """``key``: topology key; ``view=table`` with ``q``, ``free``, ``sort``, ``dir``, ``from``; ``pg``:
+    picked group.
+    """
     keys = rack_map.topology_keys(cluster)
     key = request.GET.get("key") or (keys[0]["key"] if keys else "")
     context: dict[str, Any] = {
@@ -129,7 +133,9 @@ def _picked(cluster: Cluster, key: str) -> dict[str, Any]:
 
 @page(VIEW)
 def picked_group(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    """The aside of the map for the group that the address of the page names (``HX-Current-URL``) or ``?pg=``."""
+    """The aside of the map for the group that the address of the page names (``HX-Current-URL``) or
+    ``?pg=``.
+    """
     picked = request.GET.get("pg")
     if picked is None:
         query = parse_qs(urlsplit(request.headers.get("HX-Current-URL", "")).query)

@@ -23,7 +23,9 @@ from scheduling.wording import decisions
 
 @page(OPERATE, "GET", "POST")
 def submit_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    """``tab=yaml``: manifests. POST ``action``: check, submit, or one that adds or removes a row of the form."""
+    """``tab=yaml``: manifests. POST ``action``: check, submit, or one that adds or removes a row of the
+    form.
+    """
     if request.GET.get("tab") == "yaml":
         return _manifests(request, cluster)
     if request.method != "POST":
@@ -59,7 +61,7 @@ def _page(
 def _checked(request: HttpRequest, cluster: Cluster, form: SubmitForm) -> HttpResponse:
     """Where it would land or why not: decided on the state as it is, nothing written."""
     decision = workloads.preview_submit(cluster=cluster, form=form.workload())
-    context = {
+    context: dict[str, Any] = {
         "decision": decision,
         "sentences": decisions.sentences(decisions.facts_of_decision(decision)),
         "funnel": funnel(decision) if decision.funnel.domains else [],

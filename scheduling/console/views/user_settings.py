@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from scheduling.console import zones
 from scheduling.console.access import VIEW, page
 from scheduling.console.forms.tokens import TokenForm
-from scheduling.console.pages import show
+from scheduling.console.pages import owner, show
 from scheduling.services import tokens
 
 YEAR = 365 * 24 * 3600
@@ -20,7 +20,7 @@ def _page(request: HttpRequest, form: TokenForm, *, plain: str = "", status: int
     context = {
         "form": form,
         "plain": plain,
-        "tokens": request.user.api_tokens.all(),
+        "tokens": owner(request).api_tokens.all(),
         "zones": zones.CHOICES,
     }
     return show(request, "settings.html", context, here="settings", status=status)
@@ -47,7 +47,7 @@ def create_token(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _page(request, form, status=422)
     _row, plain = tokens.create_token(
-        user=request.user, name=form.cleaned_data["name"], expires_at=form.expires_at()
+        user=owner(request), name=form.cleaned_data["name"], expires_at=form.expires_at()
     )
     response = _page(request, TokenForm(), plain=plain)
     response["Cache-Control"] = "no-store"
@@ -56,7 +56,7 @@ def create_token(request: HttpRequest) -> HttpResponse:
 
 @page(VIEW, "POST")
 def revoke_token(request: HttpRequest, token: int) -> HttpResponse:
-    if tokens.revoke(user=request.user, token_id=token):
+    if tokens.revoke(user=owner(request), token_id=token):
         messages.success(request, gettext("The token was revoked."))
     else:
         messages.error(request, gettext("You have no such token."))

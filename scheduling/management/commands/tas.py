@@ -146,9 +146,10 @@ class Command(BaseCommand):
     def groups_(
         self, *, cluster: str, json: bool, status: str, namespace: str, limit: int, **options: Any
     ) -> None:
-        page = groups.page(find_cluster(cluster), status=status, namespace=namespace, limit=limit)
+        found = find_cluster(cluster)
+        page = groups.page(found, status=status, namespace=namespace, limit=limit)
+        rows = pod_groups.pod_groups_out(found, page.items)
         if json:
-            rows = [pod_groups.pod_group_out(row) for row in page.items]
             return self.document(PodGroupsOut(items=rows, next=page.next or None))
         self.table(
             (
@@ -159,12 +160,12 @@ class Command(BaseCommand):
                 "minCount",
                 "verdict",
                 "reason",
-                "best domain",
+                "domain",
                 "fits",
             ),
             [
                 (
-                    row.key,
+                    f"{row.namespace}/{row.name}",
                     row.status,
                     row.bound,
                     row.members,
@@ -174,7 +175,7 @@ class Command(BaseCommand):
                     row.domain,
                     row.fits,
                 )
-                for row in page.items
+                for row in rows
             ],
         )
         if page.next:

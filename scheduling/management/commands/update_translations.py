@@ -1,6 +1,8 @@
-"""`manage.py update_translations`: bring locale/*/LC_MESSAGES/django.po in line with the sources, without gettext tools.
+"""`manage.py update_translations`: bring locale/*/LC_MESSAGES/django.po in line with the sources, without
+gettext tools.
 
-Messages are found by Babel in Python and, after Django has turned them into calls, in templates. Translations are
+Messages are found by Babel in Python and, after Django has turned them into calls, in templates.
+Translations are
 kept, new messages come in empty, and what nobody uses any more goes.
 """
 
@@ -53,7 +55,8 @@ def messages(root: Path) -> Iterator[Found]:
                 continue
             name = path.relative_to(root).as_posix()
             stream = io.BytesIO(_python_of(path).encode())
-            for line, function, found, _comments in extract_python(stream, KEYWORDS, [], {}):
+            for line, keyword_found, found, _comments in extract_python(stream, KEYWORDS, [], {}):
+                function = str(keyword_found)
                 parts = [found] if isinstance(found, str) else list(found)
                 keyword = KEYWORDS[function]
                 context = parts.pop(0) if keyword and isinstance(keyword[0], tuple) else None

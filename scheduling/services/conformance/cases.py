@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from scheduling.engine.decide import PROFILES
 from scheduling.engine.model import TAS_GATES
+from scheduling.engine.profiles.releases import RELEASES
 from scheduling.engine.status import GroupStatus, group_status
 from scheduling.ledger.events import Event, NodeRemoved, PodGroupClosed, PodRemoved, PodUpdated
 from scheduling.services.conformance.stream import MemoryStream, Unsettled
@@ -21,6 +23,9 @@ Verdict = Literal["passed", "failed", "skipped"]
 
 _CHECKED = ("groups", "pods", "imports")
 _OPEN_KINDS = ("CompositePodGroup",)
+
+NOT_SUPPORTED = "not supported"
+"""What a case is skipped with that asks for something the product does not do, followed by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,41 +62,66 @@ def run_case(case: Case, profile: str | None = None) -> Result:
     """``profile`` None: the case's own, ``exact`` when it has none."""
     wanted = profile or case.get("profile", "exact")
     reason = _unsupported(case, wanted)
-    if reason:
-        return Result(case["name"], "skipped", (reason,))
+    return Result(case["name"], "skipped", (reason,)) if reason else run_stages(case, wanted)
+
+
+def run_stages(case: Case, wanted: str) -> Result:
+    """Run the case in that profile whether or not it can hold."""
     stream = MemoryStream(gates={**dict.fromkeys(TAS_GATES, True), **case.get("gates", {})})
     why: list[str] = []
     for number, stage in enumerate(case["stages"], 1):
         plans = perform(stream, stage, case["directory"])
+        unbound = [uid for uid, pod in stream.state.pods.items() if not pod.node]
         try:
             stream.settle(wanted)
         except Unsettled as error:
             why.append(f"stage {number}: {error}")
             break
-        why += [f"stage {number}: {text}" for text in _unmet(stream, stage.get("expect") or {}, plans)]
-        stream.commit(_observed(stream, stage.get("observed", {})))
+        unmet = _unmet(stream, stage.get("expect") or {}, plans, wanted in RELEASES)
+        why += [f"stage {number}: {text}" for text in unmet]
+        if "observed" in stage:
+            stream.commit(take_over(stream, unbound, stage["observed"]))
         stream.now_ms += 1000
     return Result(case["name"], "failed" if why else "passed", tuple(why))
 
 
 def _unsupported(case: Case, profile: str) -> str:
     if profile not in PROFILES:
-        return f"profile {profile} is not built"
+        return f"{NOT_SUPPORTED}: profile {profile}"
     stages = case["stages"]
+    for kind in (manifest.get("kind") for stage in stages for manifest in stage.get("apply", [])):
+        if kind in _OPEN_KINDS:
+            return f"{NOT_SUPPORTED}: {kind}"
     for gate in {
         **case.get("gates", {}),
         **{gate: on for stage in stages for gate, on in stage.get("gates", {}).items()},
     }:
         if gate not in TAS_GATES:
-            return f"feature gate {gate} is not built"
-    for kind in (manifest.get("kind") for stage in stages for manifest in stage.get("apply", [])):
-        if kind in _OPEN_KINDS:
-            return f"kind {kind} is not built"
+            return f"{NOT_SUPPORTED}: feature gate {gate}"
+    if _evicts(stages):
+        return f"{NOT_SUPPORTED}: preemption"
     expected = [stage.get("expect") or {} for stage in stages]
     if not any(part in expect for expect in expected for part in _CHECKED):
         sentences = " ".join(expect["property"] for expect in expected if "property" in expect)
         return f"only a test written by hand can show it: {sentences}"
     return ""
+
+
+def _evicts(stages: Iterable[dict[str, Any]]) -> bool:
+    """Whether a pod that its last manifest puts on a node is expected on none although nobody deleted it."""
+    bound: set[str] = set()
+    for stage in stages:
+        bound -= {f"{gone.get('namespace', '')}/{gone['name']}" for gone in stage.get("delete", [])}
+        for manifest in stage.get("apply", []):
+            if manifest.get("kind") == "Pod":
+                key = _key(manifest.get("metadata"))
+                bound.discard(key)
+                if (manifest.get("spec") or {}).get("nodeName"):
+                    bound.add(key)
+        pods = (stage.get("expect") or {}).get("pods", {})
+        if any(wanted["node"] is None and key in bound for key, wanted in pods.items()):
+            return True
+    return False
 
 
 # ---------------------------------------------------------------- what happens in a stage
@@ -107,9 +137,30 @@ def perform(stream: MemoryStream, stage: dict[str, Any], directory: Path) -> lis
     if "import_file" in stage:
         return [stream.import_data((directory / stage["import_file"]).read_bytes())]
     if stage.get("apply"):
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": stage["apply"]})
+        items = [_dated(stream, number, manifest) for number, manifest in enumerate(stage["apply"])]
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
         return [stream.import_data(text.encode())]
     return []
+
+
+def _dated(stream: MemoryStream, number: int, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The order of the list is the order of creation: a new object without a time is a millisecond younger
+    than the one before it.
+    """
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, dict) or "creationTimestamp" in metadata:
+        return manifest
+    key = _key(metadata)
+    group = stream.state.groups.get(key)
+    known = {"Pod": stream.state.pod_uid(key), "PodGroup": group.uid if group else None}
+    uid = known.get(str(manifest.get("kind")))
+    if uid is not None and metadata.get("uid", uid) == uid:
+        return manifest
+    moment = datetime.fromtimestamp((stream.now_ms + number) / 1000, UTC)
+    return {
+        **manifest,
+        "metadata": {**metadata, "creationTimestamp": moment.isoformat(timespec="milliseconds")},
+    }
 
 
 def _deleted(stream: MemoryStream, gone: dict[str, str]) -> list[Event]:
@@ -131,27 +182,32 @@ def _deleted(stream: MemoryStream, gone: dict[str, str]) -> list[Event]:
     return [PodRemoved(namespace, name, pod.uid, pod.node, pod.group, "removed")]
 
 
-def _observed(stream: MemoryStream, nodes: dict[str, str | None]) -> list[Event]:
-    """The bindings of the real scheduler as facts, in the place of ours."""
+def take_over(stream: MemoryStream, unbound: Iterable[str], nodes: dict[str, str]) -> list[Event]:
+    """The bindings of the real scheduler as facts, in the place of ours: what it left out, it did not bind.
+
+    ``unbound``: uids of the pods that could be bound in this stage; ``nodes``: by pod name.
+    """
     events: list[Event] = []
-    for key, node in nodes.items():
-        pod = stream.state.pods.get(stream.state.pod_uid(key) or "")
-        if pod is not None:
-            event = PodUpdated.between(pod, replace(pod, node=node or ""))
-            events += [event] if event else []
+    for uid in unbound:
+        pod = stream.state.pods[uid]
+        event = PodUpdated.between(pod, replace(pod, node=nodes.get(pod.name, "")))
+        events += [event] if event else []
     return events
 
 
 # ---------------------------------------------------------------- what is expected of it
 
 
-def _unmet(stream: MemoryStream, expect: dict[str, Any], plans: list[ImportPlan]) -> list[str]:
+def _unmet(
+    stream: MemoryStream, expect: dict[str, Any], plans: list[ImportPlan], to_the_pod: bool
+) -> list[str]:
+    """``to_the_pod``: the members on nodes must be as many as expected, not as many or more."""
     refused = {
         f"{bad.namespace}/{bad.name}" for plan in plans for bad in plan.refused if bad.kind == "PodGroup"
     }
     why: list[str] = []
     for key, wanted in expect.get("groups", {}).items():
-        why += [f"{key} {text}" for text in _unmet_group(stream, key, wanted, key in refused)]
+        why += [f"{key} {text}" for text in _unmet_group(stream, key, wanted, key in refused, to_the_pod)]
     for key, wanted in expect.get("pods", {}).items():
         pod = stream.state.pods.get(stream.state.pod_uid(key) or "")
         node = pod.node or None if pod else None
@@ -174,14 +230,17 @@ def _counts(plans: list[ImportPlan]) -> dict[str, int]:
     return snapshot
 
 
-def _unmet_group(stream: MemoryStream, key: str, wanted: dict[str, Any], refused: bool) -> Iterator[str]:
+def _unmet_group(
+    stream: MemoryStream, key: str, wanted: dict[str, Any], refused: bool, to_the_pod: bool
+) -> Iterator[str]:
     state = stream.state
     states = _states(stream, key, refused)
     allowed = _listed(wanted["state"])
     if not states.intersection(allowed):
         yield f"is {_any_of(sorted(states))}, not {_any_of(allowed)}"
     bound = [pod for pod in state.members(key) if pod.node]
-    if len(bound) < wanted.get("bound", 0) or (wanted.get("bound") == 0 and bound):
+    number = wanted.get("bound", len(bound))
+    if len(bound) < number or (len(bound) > number and (to_the_pod or number == 0)):
         yield f"has {len(bound)} members on nodes, not {wanted['bound']}"
     if "reason" in wanted and not states.isdisjoint({"pending", "held", "error", "rejected"}):
         verdict = state.verdicts.get(key)
@@ -216,6 +275,12 @@ def _states(stream: MemoryStream, key: str, refused: bool) -> set[str]:
     if refused:
         states.add("rejected")
     return states
+
+
+def _key(metadata: Any) -> str:
+    """``namespace/name`` of a manifest, whatever it is."""
+    given = metadata if isinstance(metadata, dict) else {}
+    return f"{given.get('namespace') or 'default'}/{given.get('name')}"
 
 
 def _listed(value: str | list[str]) -> list[str]:

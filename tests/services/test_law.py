@@ -1,0 +1,149 @@
+"""Whatever people do, the law holds: members of an enforced group share one domain, and nothing is
+over-filled by us.
+
+The machine drives the pure halves of the services on a cluster in memory, as the shells do on the log.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from scheduling.engine.state import ClusterState
+from scheduling.ledger import fold
+from scheduling.ledger.events import PodGroupPlaced, PodGroupUnschedulable
+from scheduling.services.deciding import cycle_events
+from scheduling.services.members import delete_member_events, end_group_events
+from scheduling.services.problems import Refused
+from scheduling.services.submitting import MemberTemplate, submit_events
+from scheduling.services.switching import cordon_events, gate_events
+from tests.services.builders import GPU, RACK, form, node, stream, text
+
+NODES = [f"n{number}" for number in range(6)]
+GROUPS = [f"g{number}" for number in range(4)]
+RACKS = st.sampled_from(["r1", "r2", None])
+
+a_node = st.builds(
+    lambda name, rack, gpu, ready: node(name, rack, cpu="4", gpu=gpu, ready=ready),
+    st.sampled_from(NODES),
+    RACKS,
+    st.integers(0, 4),
+    st.integers(0, 5).map(bool),
+)
+a_template = st.builds(
+    lambda count, gpu, cpu: MemberTemplate("", count, {"cpu": str(cpu), GPU: str(gpu)}),
+    st.integers(1, 4),
+    st.integers(0, 3),
+    st.integers(1, 3),
+)
+
+
+def name_of(manifest: Any) -> str:
+    return str(manifest["metadata"]["name"])
+
+
+class Cluster(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.stream = stream()
+        self.replayed = ClusterState()
+
+    @initialize(nodes=st.lists(a_node, min_size=3, max_size=6, unique_by=name_of))
+    def begin(self, nodes: list[Any]) -> None:
+        self.stream.import_data(text(*nodes))
+
+    @rule(made=a_node)
+    def import_node(self, made: Any) -> None:
+        self.stream.import_data(text(made))
+
+    @rule(nodes=st.lists(a_node, min_size=1, max_size=6, unique_by=name_of))
+    def import_all_nodes(self, nodes: list[Any]) -> None:
+        self.stream.import_data(text(*nodes), frozenset({"Node"}))
+
+    @rule(
+        name=st.sampled_from(GROUPS),
+        template=a_template,
+        short=st.integers(0, 2),
+        key=st.sampled_from([RACK, RACK, ""]),
+        priority=st.integers(0, 1),
+    )
+    def submit(self, name: str, template: MemberTemplate, short: int, key: str, priority: int) -> None:
+        wanted = form(
+            name,
+            min_count=max(1, template.count - short),
+            topology_key=key,
+            priority=priority,
+            templates=(template,),
+        )
+        self.attempt(lambda: submit_events(self.stream.state, self.stream.past, wanted, self.stream.now_ms))
+
+    @rule(name=st.sampled_from(GROUPS))
+    def end(self, name: str) -> None:
+        self.attempt(lambda: end_group_events(self.stream.state, f"default/{name}"))
+
+    @rule(data=st.data())
+    def delete_member(self, data: st.DataObject) -> None:
+        uids = sorted(self.stream.state.pods)
+        if uids:
+            uid = data.draw(st.sampled_from(uids))
+            self.attempt(lambda: delete_member_events(self.stream.state, uid, self.stream.now_ms))
+
+    @rule(name=st.sampled_from(NODES), on=st.booleans())
+    def cordon(self, name: str, on: bool) -> None:
+        self.attempt(lambda: cordon_events(self.stream.state, name, on))
+
+    @rule(on=st.booleans())
+    def switch(self, on: bool) -> None:
+        self.stream.commit(gate_events(self.stream.state, "TopologyAwareWorkloadScheduling", on))
+
+    @rule()
+    def cycle(self) -> None:
+        self.stream.commit(cycle_events(self.stream.state, self.stream.now_ms))
+        again = cycle_events(self.stream.state, self.stream.now_ms)
+        assert again == [], "a second cycle on the same facts has no news"
+
+    def attempt(self, events: Any) -> None:
+        self.stream.now_ms += 1000
+        try:
+            self.stream.commit(events())
+        except Refused as refused:
+            assert all(problem.message for problem in refused.problems)
+
+    @invariant()
+    def every_placement_kept_the_law_when_it_was_made(self) -> None:
+        """Each is judged on the log before it, so that what happens later cannot excuse or blame it."""
+        for seq in range(self.replayed.seq + 1, len(self.stream.events) + 1):
+            event = self.stream.events[seq - 1]
+            fold.apply(self.replayed, event, seq)
+            if isinstance(event, PodGroupPlaced):
+                self.judge(self.replayed, event)
+            if isinstance(event, PodGroupUnschedulable) and event.bound < event.need:
+                assert event.reason and event.fits < event.need
+
+    def judge(self, state: ClusterState, event: PodGroupPlaced) -> None:
+        bound = [pod for pod in state.members(f"{event.namespace}/{event.name}") if pod.node]
+        assert len(bound) >= event.need and event.assignments
+        if event.enforced:
+            assert {state.nodes[pod.node].label(event.topology_key) for pod in bound} == {event.domain}
+        for uid, _, name in event.assignments:
+            taken, free = state.nodes[name], state.free(name)
+            assert taken.ready and not taken.unschedulable
+            # What facts over-filled before is not ours; a member counts only in what it asks for.
+            assert all(free[resource] >= 0 for resource, _ in state.pods[uid].shape.requests)
+
+    def teardown(self) -> None:
+        """The log tells everything: folded anew it gives the same state."""
+        state = self.stream.state
+        assert (self.replayed.seq, self.replayed.nodes, self.replayed.pods) == (
+            state.seq,
+            state.nodes,
+            state.pods,
+        )
+        assert (self.replayed.groups, self.replayed.verdicts) == (state.groups, state.verdicts)
+
+
+Cluster.TestCase.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
+test_services_keep_the_law = Cluster.TestCase

@@ -1,0 +1,91 @@
+"""Commands in random order on PostgreSQL: log, memory and tables tell the same, whatever was asked."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scheduling.ledger import fold
+from scheduling.ledger.verify import verify_chain
+from scheduling.models import Cluster
+from scheduling.services import clusters, cycles, nodes, workloads
+from scheduling.services.clusters import ImportRequest, import_cluster
+from scheduling.services.problems import Refused
+from scheduling.services.state import state_of
+from scheduling.services.submitting import MemberTemplate
+from tests.services.builders import GPU, RACK, form, node, text
+
+NAMES = [f"n{number}" for number in range(8)]
+
+
+def some_node(dice: random.Random) -> Any:
+    return node(
+        dice.choice(NAMES), dice.choice(["r1", "r2", None]), gpu=dice.randint(0, 4), ready=dice.random() > 0.2
+    )
+
+
+def import_nodes(cluster: Cluster, dice: random.Random) -> None:
+    found = {made["metadata"]["name"]: made for made in (some_node(dice) for _ in range(dice.randint(1, 8)))}
+    complete = frozenset(dice.choice([[], ["Node"]]))
+    import_cluster(
+        name=cluster.name, request=ImportRequest(text(*found.values()), complete=complete), actor="t"
+    )
+
+
+def submit(cluster: Cluster, dice: random.Random) -> None:
+    template = MemberTemplate("", dice.randint(1, 5), {"cpu": "1", GPU: str(dice.randint(0, 2))})
+    wanted = form(
+        f"g{dice.randint(0, 4)}",
+        min_count=dice.randint(1, template.count),
+        topology_key=dice.choice([RACK, ""]),
+        templates=(template,),
+    )
+    workloads.submit(cluster=cluster, form=wanted, actor="t")
+
+
+def end(cluster: Cluster, dice: random.Random) -> None:
+    workloads.end_group(cluster=cluster, namespace="default", name=f"g{dice.randint(0, 4)}", actor="t")
+
+
+def delete_member(cluster: Cluster, dice: random.Random) -> None:
+    uid = dice.choice([*sorted(state_of(cluster).pods), "none"])
+    workloads.delete_member(cluster=cluster, uid=uid, actor="t")
+
+
+def cordon(cluster: Cluster, dice: random.Random) -> None:
+    dice.choice([nodes.cordon, nodes.uncordon])(cluster=cluster, node=dice.choice(NAMES), actor="t")
+
+
+def switch(cluster: Cluster, dice: random.Random) -> None:
+    clusters.set_gate(cluster=cluster, gate="GangScheduling", enabled=dice.random() > 0.3, actor="t")
+
+
+def cycle(cluster: Cluster, dice: random.Random) -> None:
+    cycles.run_cycle(cluster.pk)
+
+
+COMMANDS: list[Callable[[Cluster, random.Random], None]] = [
+    import_nodes, submit, submit, submit, end, delete_member, cordon, switch, cycle, cycle,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_log_memory_and_tables_agree_after_any_commands(seed: int, make: Any, tables_agree: Any) -> None:
+    dice = random.Random(seed)
+    cluster = make(*(node(name, dice.choice(["r1", "r2"]), gpu=4) for name in NAMES))
+    refused = 0
+    for _ in range(50):
+        try:
+            dice.choice(COMMANDS)(cluster, dice)
+        except Refused:
+            refused += 1
+    assert 0 < refused < 40, "most commands must have done something"
+    kept, told = state_of(cluster), fold.state_at(cluster.pk)
+    for what in ("seq", "mode", "gates", "nodes", "pods", "groups", "verdicts"):
+        assert getattr(kept, what) == getattr(told, what)
+    assert kept.seq > 60
+    assert verify_chain(cluster.pk).ok
+    tables_agree(cluster)
