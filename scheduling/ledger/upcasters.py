@@ -13,5 +13,7 @@ from typing import Any
 Steps = dict[int, Callable[[dict[str, Any]], dict[str, Any]]]
 """Version -> step from it to the next one."""
 
-UPCASTERS: dict[str, Steps] = {}
+UPCASTERS: dict[str, Steps] = {
+    "PodGroupUnschedulable": {1: lambda body: body | {"lost_to": None}},
+}
 """Type name -> its steps."""
