@@ -145,12 +145,14 @@ def _node_that_helps(
     where = undisputed(state, who)
     if isinstance(where, Conflict):
         return None
+    candidate = np.zeros(state.columns.rows, bool)
+    candidate[where.index.order] = True
+    if lasting:  # a node that is barred now makes the reason another, and is seen when it opens
+        return changes.of_nodes(candidate, since, lasting=True)
     usable = np.zeros(state.columns.rows, bool)
     for kind in who.kinds():
         usable |= state.bars(kind.eligibility) == Bar.NONE
-    candidate = np.zeros(state.columns.rows, bool)
-    candidate[where.index.order] = True
-    return changes.of_nodes(usable & candidate, since, lasting=lasting)
+    return changes.of_nodes(usable & candidate, since, lasting=False)
 
 
 def _after(seqs: list[int], since: int) -> int | None:
