@@ -38,8 +38,7 @@ def run_cycle(stream_id: int) -> None:
     result = cycles.run_cycle(stream_id, may_start=attempts.begin)
     if result.ran:
         attempts.succeeded()
-        if result.retry_at is not None and not result.retry_known:
-            _come_back(stream_id, max(0, result.retry_at - result.now))
+        come_back(stream_id, result)
 
 
 @app.task(name="scheduling.tasks.sweep")
@@ -54,10 +53,12 @@ def sweep() -> None:
         run_cycle.delay(stream_id)
 
 
-def _come_back(stream_id: int, milliseconds: int) -> None:
-    """When the rest of a woken group ends, rather than with the sweep after it."""
+def come_back(stream_id: int, result: cycles.CycleResult) -> None:
+    """Ask for a cycle when the first rest of a woken group ends, rather than with the sweep after it."""
+    if result.retry_at is None or result.retry_known:
+        return
     try:
-        run_cycle.apply_async((stream_id,), countdown=milliseconds / 1000)
+        run_cycle.apply_async((stream_id,), countdown=max(0, result.retry_at - result.now) / 1000)
     except OperationalError as error:
         log.warning("wake-up not sent, the sweep will find the cluster", stream=stream_id, error=str(error))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from scheduling.engine.requeue import Changes
@@ -30,11 +30,15 @@ class Standing:
     lost_to: LostTo | None = None
 
 
-def standings(cluster: Cluster, keys: Iterable[str]) -> dict[str, Standing]:
-    """Of the open generations of these groups; one that was never decided has the standing of a new one."""
+def standings(
+    cluster: Cluster, keys: Iterable[str], *, clock: Callable[[], int] = now_ms
+) -> dict[str, Standing]:
+    """Of the open generations of these groups; one that was never decided has the standing of a new one.
+    ``clock`` tells the time in milliseconds.
+    """
     state = state_of(cluster)
     turns = {key: state.turns.get(key) for key in keys}
-    now = now_ms()
+    now = clock()
     resting = [key for key, turn in turns.items() if turn is not None and turn.rests_until > now]
     woken = _woken(cluster, state, resting)
     return {

@@ -258,3 +258,190 @@ def test_the_same_log_and_the_same_times_give_the_same_cycles(seed: int) -> None
         assert first.log.cycle() == second.log.cycle()
     assert first.log.recorded == second.log.recorded
     assert first.log.state.turns == second.log.state.turns
+
+
+# --- what wakes, and what is told of it
+
+
+def refusal(told: list[Told]) -> e.PodGroupUnschedulable:
+    (one,) = [one.event for one in told if isinstance(one.event, e.PodGroupUnschedulable)]
+    return one
+
+
+def test_a_decision_names_the_event_that_woke_its_group() -> None:
+    log = Log(e.NodeAdded(node("n1", cpu=2, unschedulable=True)), *group("g", 2))
+    log.cycle()
+    log.rest()
+    log.commit(e.NodeAdded(node("n2", "r2", cpu=0)), update(log.state.nodes["n1"], unschedulable=False))
+    uncordoned = log.state.seq
+    log.commit(e.NodeAdded(node("n3", None)))
+    (told,) = log.cycle()
+    assert isinstance(told.event, e.PodGroupPlaced) and told.cause == uncordoned - 1, (
+        "the first that could help: a node that joins an empty rack might"
+    )
+    assert log.state.turns["ml/g"].cause == told.cause
+
+
+def test_an_event_that_cannot_help_decides_nothing() -> None:
+    log = Log(e.NodeAdded(node("n1", cpu=1)), *group("g", 2))
+    assert refusal(log.cycle()).reason == "never_fits"
+    log.rest()
+    log.commit(e.NodeAdded(node("n2", None)), e.PodAdded(pod("stranger", node="n1")))
+    log.commit(update(log.state.nodes["n1"], unschedulable=True), *group("h", 9, 1))
+    assert set(log.due().causes) == {"ml/h"}
+
+
+def test_a_quorum_that_is_completed_is_woken_by_the_new_member() -> None:
+    log = Log(e.NodeAdded(node("n1", cpu=4)), *group("g", 3, 2))
+    log.cycle()
+    log.commit(e.PodAdded(pod("stranger", node="n1")))
+    log.commit(e.PodAdded(pod("g-9", "g")))
+    (told,) = log.cycle()
+    assert isinstance(told.event, e.PodGroupPlaced) and told.cause == log.state.seq - 1
+
+
+def test_a_min_count_that_is_lowered_wakes_the_group() -> None:
+    log = Log(e.NodeAdded(node("n1", cpu=1)), *group("g", 2))
+    log.cycle()
+    log.rest()
+    log.commit(update(log.state.groups["ml/g"], min_count=1))
+    told = log.cycle()
+    assert len(placements(told)) == 1 and told[0].cause is not None
+
+
+def test_the_end_of_a_pod_elsewhere_wakes_only_who_may_use_its_node() -> None:
+    log = Log(
+        e.NodeAdded(node("n1", cpu=2)),
+        e.NodeAdded(node("n2", "r2", cpu=2, taints=(TAINT,))),
+        *(e.PodAdded(pod(f"s{name}", cpu=2, node=f"n{name}", phase="Running")) for name in (1, 2)),
+        *group("g", 2),
+        *group("h", 2, eligibility=TOLERANT),
+    )
+    log.cycle()
+    log.rest()
+    log.commit(update(log.state.pods["uid-s2"], phase="Succeeded"))
+    assert log.due().causes == {"ml/h": log.state.seq}
+
+
+def test_taking_a_node_of_a_bound_member_away_is_told_at_once() -> None:
+    log = Log(e.NodeAdded(node("n1", cpu=2)), *group("g", 1, 3))
+    assert refusal(log.cycle()).reason == "sticky_domain"
+    log.rest()
+    log.commit(e.NodeRemoved("n1", "uid-n1"))
+    (told,) = log.cycle()
+    assert isinstance(told.event, e.PodGroupConflicted) and told.cause == log.state.seq - 1
+
+
+def test_a_newer_pod_that_gives_its_name_back_wakes_the_group_of_the_older() -> None:
+    log = Log(e.NodeAdded(node("n1")), *group("g", 2, 1), e.PodAdded(pod("x", "g")))
+    log.commit(e.PodAdded(pod("x", "other", uid="newer", created=1)))
+    log.cycle()
+    assert log.state.verdicts["ml/g"].verdict == "held"
+    log.commit(removed(log.state.pods["newer"]))
+    assert log.due().causes["ml/g"] == log.state.seq
+
+
+def test_in_an_observed_cluster_every_group_is_decided_whatever_happened() -> None:
+    log = Log(
+        e.ClusterModeChanged("observed"), e.NodeAdded(node("n1", cpu=2)), *group("g", 2), *group("h", 2)
+    )
+    assert len(log.cycle()) == 2
+    log.commit(e.NodeAdded(node("n9", None)))
+    assert log.due().causes == dict.fromkeys(("ml/g", "ml/h"), log.state.seq)
+    assert log.cycle() == []
+
+
+# --- rest
+
+
+def test_after_a_failed_attempt_even_a_sure_help_waits_for_the_end_of_the_rest() -> None:
+    log = Log(e.NodeAdded(node("n1", cpu=2, unschedulable=True)), *group("g", 2))
+    log.cycle()
+    log.now += 400
+    log.commit(update(log.state.nodes["n1"], unschedulable=False))
+    help_came = log.state.seq
+    assert log.due() == Due({}, {"ml/g": START + 1000})
+    assert log.cycle() == []
+    log.now = START + 999
+    assert log.cycle() == []
+    log.now = START + 1000
+    (told,) = log.cycle()
+    assert isinstance(told.event, e.PodGroupPlaced) and told.cause == help_came, (
+        "it is remembered who woke it"
+    )
+
+
+def test_the_first_attempt_is_immediate_and_so_is_one_long_after_a_failure() -> None:
+    log = Log(e.NodeAdded(node("n1", cpu=2)), *group("g", 2))
+    assert len(placements(log.cycle())) == 1
+    log = Log(e.NodeAdded(node("n1", cpu=1)), *group("g", 2))
+    log.cycle()
+    log.rest()
+    log.commit(update(log.state.nodes["n1"], allocatable=(("cpu", 2000), ("pods", 9))))
+    assert len(placements(log.cycle())) == 1
+
+
+def test_attempts_are_counted_until_the_group_is_placed_and_by_generation() -> None:
+    log = Log(e.NodeAdded(node("n1", cpu=1)), *group("g", 4))
+    for cpu in (2, 3):
+        log.cycle()
+        log.rest()
+        log.commit(update(log.state.nodes["n1"], allocatable=(("cpu", cpu * 1000), ("pods", 9))))
+    log.cycle()
+    turn = log.state.turns["ml/g"]
+    assert (turn.attempts, turn.rests_until - turn.failed_at) == (3, 4000)
+    again = e.PodGroupCreated(gang("g", 4, uid="second", generation=2))
+    log.commit(e.PodGroupClosed("ml", "g", "uid-g", 1, "superseded"), again)
+    assert "ml/g" not in log.state.turns
+    assert "ml/g" in log.due().causes, "another generation begins anew"
+    log.commit(update(log.state.nodes["n1"], allocatable=(("cpu", 4000), ("pods", 9))))
+    assert len(placements(log.cycle())) == 1 and log.state.turns["ml/g"].attempts == 0
+
+
+def test_a_group_that_is_held_has_made_no_attempt() -> None:
+    log = Log(e.NodeAdded(node("n1", cpu=4)), *group("g", 3, 2))
+    log.cycle()
+    assert (log.state.turns["ml/g"].attempts, log.state.turns["ml/g"].rests_until) == (0, 0)
+
+
+# --- who took the room
+
+
+def test_a_group_that_lost_its_room_in_the_cycle_names_the_winner() -> None:
+    log = Log(e.NodeAdded(node("n1", cpu=2)), e.NodeAdded(node("n2", "r2", cpu=2)))
+    log.commit(*group("a", 2), *group("b", 2), *group("c", 2), *group("d", 3))
+    told = log.cycle()
+    seqs = {item.event.name: item.seq for item in log.recorded if isinstance(item.event, e.PodGroupPlaced)}
+    lost = {
+        one.event.name: one.event.lost_to for one in told if isinstance(one.event, e.PodGroupUnschedulable)
+    }
+    assert lost["d"] is None, "it would not have fitted before either"
+    assert (lost["c"].key, lost["c"].seq) == ("ml/b", seqs["b"]), "after a there was still room"
+
+
+def test_the_loser_is_told_though_verdict_and_numbers_are_what_they_were() -> None:
+    log = Log(e.NodeAdded(node("n1", cpu=2)), e.PodAdded(pod("s", cpu=2, node="n1")), *group("b", 2))
+    assert refusal(log.cycle()).lost_to is None
+    log.rest()
+    log.commit(removed(log.state.pods["uid-s"]), *group("a", 2))
+    first, second = log.cycle()
+    assert isinstance(first.event, e.PodGroupPlaced) and first.event.name == "a"
+    assert isinstance(second.event, e.PodGroupUnschedulable) and second.event.lost_to is not None
+    assert (second.event.lost_to.key, second.event.lost_to.seq) == ("ml/a", log.state.seq - 1)
+    log.rest()
+    assert list(decided(log.state, log.now)) == [], "and it is told once"
+
+
+def test_left_over_members_lose_room_to_others_and_never_to_their_own_group() -> None:
+    log = Log(e.NodeAdded(node("n1", cpu=2)), *group("a", 1, 3))
+    assert refusal(log.cycle()).lost_to is None
+
+
+def test_a_forecast_that_takes_room_is_named_too_and_once() -> None:
+    log = Log(
+        e.ClusterModeChanged("observed"), e.NodeAdded(node("n1", cpu=2)), *group("a", 2), *group("b", 2)
+    )
+    told = log.cycle()
+    lost_to = refusal(told).lost_to
+    assert lost_to is not None and (lost_to.key, lost_to.seq) == ("ml/a", log.state.seq - 1)
+    assert log.cycle() == []
