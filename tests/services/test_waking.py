@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scheduling.engine.decide import decide
 from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodGroup, Shape, Taint, Toleration
 from scheduling.engine.queue import waiting
 from scheduling.engine.state import ClusterState
@@ -246,6 +247,47 @@ def test_after_any_history_deciding_the_woken_groups_places_what_deciding_all_pl
             assert all(cause is None or cause <= log.state.seq for cause in found.causes.values())
             placed += len(placements(log.cycle()))
     assert min(placed, rested) > 10 and skipped > 100, "a history in which nothing happens proves nothing"
+
+
+def would_be_placed(state: ClusterState, key: str) -> bool:
+    decision = decide(state, key)
+    return decision.placed and decision.assignments != ()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_after_any_history_the_winner_named_is_the_one_that_took_the_room(seed: int) -> None:
+    named = unnamed = 0
+    for number in range(25):
+        story = Story(2000 * seed + number)
+        log = story.log
+        for _ in range(60):
+            log.commit(*story.happens())
+            log.now += 60_000
+            if story.dice.random() < 0.7:
+                continue
+            step = log.state.fork()
+            start, states = step, {}
+            for told in log.cycle():
+                states[step.seq] = step
+                step = step.fork()
+                fold.apply(step, told.event, step.seq + 1)
+                if not isinstance(told.event, e.PodGroupUnschedulable):
+                    continue
+                key, lost_to = f"ml/{told.event.name}", told.event.lost_to
+                if lost_to is not None:
+                    winner = log.recorded[lost_to.seq - 1].event
+                    assert isinstance(winner, e.PodGroupPlaced) and f"ml/{winner.name}" == lost_to.key != key
+                    assert would_be_placed(states[lost_to.seq - 1], key)
+                    assert not would_be_placed(states.get(lost_to.seq, step), key)
+                    named += 1
+                elif not any(f"ml/{one.event.name}" == key for one in placed_by(log, start)):
+                    assert not would_be_placed(start, key), "it lost its room to somebody"
+                    unnamed += 1
+    assert named > 2 and unnamed > 20, "a history in which nothing happens proves nothing"
+
+
+def placed_by(log: Log, start: ClusterState) -> list[Recorded]:
+    return [item for item in log.recorded[start.seq :] if isinstance(item.event, e.PodGroupPlaced)]
 
 
 @pytest.mark.parametrize("seed", range(4))
