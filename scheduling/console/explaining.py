@@ -4,14 +4,18 @@ log.
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+from scheduling.console import events
 from scheduling.engine.decision import Decision
+from scheduling.ledger.store import to_datetime
 from scheduling.models import Cluster, PodGroupRow
-from scheduling.selectors import clusters, pod_groups
+from scheduling.selectors import clusters, history, pod_groups
 from scheduling.services.explain import explain
 from scheduling.services.problems import Refused
+from scheduling.services.standing import Standing, standings
 from scheduling.wording import decisions
 
 NEAR = 10
@@ -56,6 +60,29 @@ def funnel(decision: Decision) -> list[dict[str, Any]]:
     return [
         {"step": step, "count": count, "lost": gone} for (step, count), gone in zip(steps, lost, strict=True)
     ]
+
+
+def queue(standing: Standing) -> dict[str, Any]:
+    """How the group stands in the queue, with times that a template can show."""
+
+    def moment(milliseconds: int | None) -> datetime | None:
+        return None if milliseconds is None else to_datetime(milliseconds)
+
+    return {
+        "attempts": standing.attempts,
+        "decided_at": moment(standing.decided_at),
+        "retry_at": moment(standing.retry_at),
+        "lost_to": standing.lost_to,
+    }
+
+
+def queue_context(cluster: Cluster, row: PodGroupRow) -> dict[str, Any]:
+    """``queue`` and ``woken_by`` (a line of the log, or None) of an open generation."""
+    if row.closed:
+        return {}
+    standing = standings(cluster, [row.key])[row.key]
+    woken = events.listed(history.numbered(cluster, [standing.woken_by] if standing.woken_by else []))
+    return {"queue": queue(standing), "woken_by": woken[0] if woken else None}
 
 
 def context(cluster: Cluster, row: PodGroupRow, *, every_domain: bool = False) -> dict[str, Any]:

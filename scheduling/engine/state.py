@@ -23,6 +23,7 @@ from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodGroup
 from scheduling.engine.numa_names import node_of
 from scheduling.engine.shapes import Bars, DomainCounts, Requests, ShapeIndex, ShapeView
 from scheduling.engine.topology import TopologyIndex
+from scheduling.engine.turns import Turn
 
 if TYPE_CHECKING:
     from scheduling.engine.numa_view import ZoneView
@@ -34,7 +35,8 @@ _ELIGIBILITY_CLASSES = 256
 
 class ClusterState:
     """Mutable. ``seq``: of the last event in it. ``verdicts``: the last one recorded of each open generation.
-    ``rosters``: kept by ``roster.roster``, forgotten here when a group or one of its pods changes.
+    ``turns``: when that was, and how many attempts failed in a row. ``rosters``: kept by ``roster.roster``,
+    forgotten here when a group or one of its pods changes.
     ``zone_of``: pod uid -> NUMA domain that it was placed in, as long as the pod is on that node.
     ``zone_view`` and ``stale_zones`` (nodes that changed since) belong to ``numa_view``.
     """
@@ -47,6 +49,7 @@ class ClusterState:
         self.pods: dict[str, Pod] = {}
         self.groups: dict[str, PodGroup] = {}
         self.verdicts: dict[str, VerdictSummary] = {}
+        self.turns: dict[str, Turn] = {}
         self.columns = Columns()
         self._by_group = Buckets()
         self._by_node = Buckets()
@@ -73,6 +76,10 @@ class ClusterState:
         none.
         """
         return _newest(self._uids.get(key, ()), self.pods)
+
+    def pods_named(self, key: str) -> list[Pod]:
+        """Every pod of that namespace and name, finished ones included, in the order in which they came."""
+        return [self.pods[uid] for uid in self._uids.get(key, ())]
 
     def pods_naming(self, group_key: str) -> list[Pod]:
         """Every pod that names the group, finished ones included, in member order: priority descending,
@@ -221,6 +228,7 @@ class ClusterState:
         old = self.groups.get(group.key)
         if old is not None and old.uid != group.uid:
             self.verdicts.pop(group.key, None)
+            self.turns.pop(group.key, None)
         self.groups[group.key] = group
         self.rosters.pop(group.key, None)
 
@@ -230,10 +238,14 @@ class ClusterState:
         if group is not None and group.uid == uid:
             del self.groups[key]
             self.verdicts.pop(key, None)
+            self.turns.pop(key, None)
             self.rosters.pop(key, None)
 
     def record_verdict(self, key: str, summary: VerdictSummary) -> None:
         self.verdicts[key] = summary
+
+    def record_turn(self, key: str, turn: Turn) -> None:
+        self.turns[key] = turn
 
     def fork(self) -> ClusterState:
         """An independent copy. What never changes in place is shared, and so are indexes and bars: whoever
@@ -246,6 +258,7 @@ class ClusterState:
         other.pods = self.pods.copy()
         other.groups = self.groups.copy()
         other.verdicts = self.verdicts.copy()
+        other.turns = self.turns.copy()
         other.columns = self.columns.copy()
         other._by_group = self._by_group.copy()
         other._by_node = self._by_node.copy()

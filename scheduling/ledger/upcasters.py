@@ -22,5 +22,6 @@ def _same(body: dict[str, Any]) -> dict[str, Any]:
 UPCASTERS: dict[str, Steps] = {
     "NodeAdded": {1: _same},  # node.zones: none were known
     "NodeUpdated": {1: _same},  # changes: zones were not there to change
+    "PodGroupUnschedulable": {1: lambda body: body | {"lost_to": None}},
 }
 """Type name -> its steps."""

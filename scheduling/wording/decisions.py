@@ -291,6 +291,11 @@ def _conflicted(facts: Facts) -> Sentences:
     return Sentences(headline, (*details, *_law(facts)))
 
 
+def lost_sentence(winner: str) -> str:
+    """``winner``: key of the group that was placed first."""
+    return gettext("It lost the room to %(group)s in this cycle.") % {"group": winner}
+
+
 _BY_VERDICT = {
     Verdict.PLACED: _placed,
     Verdict.PROVED_INFEASIBLE: _infeasible,

@@ -50,6 +50,19 @@ def test_groups_are_listed_with_what_was_decided(scheduled: Cluster, viewer: Cal
     assert (wide["need"], wide["fits"], wide["bound"]) == (3, 2, 0) and isinstance(wide["decision_seq"], int)
 
 
+def test_a_group_tells_how_it_stands_in_the_queue(scheduled: Cluster, viewer: Caller) -> None:
+    queue = viewer("GET", "/clusters/demo/podgroups/team-a/wide").json()["queue"]
+    seq = viewer("GET", "/clusters/demo/podgroups/team-a/wide").json()["decision_seq"]
+    decision = viewer("GET", f"/clusters/demo/events/{seq}").json()
+    assert queue == {
+        "attempts": 1,
+        "decided_at": decision["recorded_at"],
+        "woken_by": decision["cause"],
+        "retry_at": None,
+        "lost_to": None,
+    }
+
+
 @pytest.mark.parametrize(
     ("query", "names"),
     [
