@@ -96,21 +96,35 @@ def change_sets(state: ClusterState, key: str, *, limit: int = LIMIT) -> tuple[C
     refusal = decide(state, key)
     if refusal.placed or refusal.reason in (Reason.UNMODELLED, Reason.NO_PODGROUP):
         return ()
-    first: tuple[Step, ...] = ()
     if refusal.verdict == Verdict.HELD:
-        first = _completed(roster(state, key))
-        if not first:
-            return ()
-        state = applied(state, key, first)
-        refusal = decide(state, key)
-        if refusal.placed:
-            return (_change_set(first, refusal),)
-    found = _found(state, key, refusal, limit)
-    if first:
+        return tuple(_of_held(state, key, refusal, limit))
+    return tuple(_found(state, key, refusal, limit))
+
+
+def _of_held(state: ClusterState, key: str, refusal: Decision, limit: int) -> list[ChangeSet]:
+    """The missing members first, and what else is needed then; or a minCount that those who are there reach."""
+    who = roster(state, key)
+    fewer = [
+        _change_set(plan.steps, _after(state, key, plan.steps)) for plan in _again(state, key, refusal, who)
+    ]
+    first = _completed(who)
+    if not first:
+        return fewer
+    complete = applied(state, key, first)
+    refusal = decide(complete, key)
+    if refusal.placed:
+        found = [_change_set(first, refusal)]
+    else:
         found = [
-            replace(each, steps=(*first, *each.steps), cost=cost((*first, *each.steps))) for each in found
+            replace(each, steps=(*first, *each.steps), cost=cost((*first, *each.steps)))
+            for each in _found(complete, key, refusal, limit)
+            if not _after(state, key, each.steps).placed
         ]
-    return tuple(found)
+    return sorted([*fewer, *found], key=lambda each: each.cost)[:limit]
+
+
+def _after(state: ClusterState, key: str, steps: tuple[Step, ...]) -> Decision:
+    return decide(applied(state, key, steps), key)
 
 
 def _completed(who: Roster) -> tuple[Step, ...]:
@@ -163,6 +177,8 @@ def _plans(state: ClusterState, key: str, refusal: Decision) -> Iterator[Plan]:
     if isinstance(where, Conflict):
         yield from _found_again(state, where, refusal.topology_key)
         return
+    if not where.index.domains:
+        return
     look = Outlook(state, who, where.index, refusal)
     for plans in (openings, labels, additions, endings):
         yield from plans(look)
@@ -170,16 +186,19 @@ def _plans(state: ClusterState, key: str, refusal: Decision) -> Iterator[Plan]:
 
 def _again(state: ClusterState, key: str, refusal: Decision, who: Roster) -> Iterator[Plan]:
     """The group as a new generation: bound to no domain, or with the minCount of the best one."""
-    group = state.groups[key]
-    fits = refusal.fits
-    if who.bound and (refusal.enforced or refusal.verdict == Verdict.CONFLICTED):
-        same = NewGeneration(who.need, who.need, len(who.bound))
-        anew = decide(applied(state, key, (same,)), key)
+    if state.groups[key].policy != "gang" and not who.bound:
+        return
+    fits, least = refusal.fits, who.need
+    held = refusal.verdict == Verdict.HELD
+    if held or (who.bound and (refusal.enforced or refusal.verdict == Verdict.CONFLICTED)):
+        least = min(who.need, len(who.bound) + len(who.waiting))
+        same = NewGeneration(least, who.need, len(who.bound))
+        anew = _after(state, key, (same,)) if least else refusal
         if anew.placed:
             yield Plan(None, (same,))
             return
         fits = anew.fits
-    if group.policy == "gang" and 0 < fits < who.need:
+    if 0 < fits < least:
         yield Plan(None, (NewGeneration(fits, who.need, len(who.bound)),))
 
 
