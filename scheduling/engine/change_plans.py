@@ -94,8 +94,10 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shut:
-    """A node with room that is barred: by what it must be freed of, and by what must be tolerated."""
+class ShutNode:
+    """A node with room that is barred. ``steps``: what it must be freed of; ``taints``: what must be
+    tolerated besides; ``gain``: members that it takes then.
+    """
 
     steps: tuple[Step, ...]
     taints: frozenset[Taint]
@@ -105,7 +107,7 @@ class _Shut:
 
 def openings(look: Outlook) -> Iterator[Plan]:
     """Uncordon, make ready, tolerate: per domain and set of taints, as few nodes as bring what is short."""
-    shut = _shut_nodes(look)
+    shut = shut_nodes(look, [count.domain for count in look.counts])
     for count in look.counts:
         nodes = shut.get(count.domain, [])
         short = look.short(count)
@@ -120,7 +122,7 @@ def openings(look: Outlook) -> Iterator[Plan]:
                 yield plan
 
 
-def _opening(domain: str, short: int, taints: frozenset[Taint], nodes: list[_Shut]) -> Plan | None:
+def _opening(domain: str, short: int, taints: frozenset[Taint], nodes: list[ShutNode]) -> Plan | None:
     have = sum(node.gain for node in nodes if not node.steps)
     steps: list[Step] = [Tolerate(t.key, t.value, t.effect) for t in sorted(taints, key=str)]
     behind = sorted((node for node in nodes if node.steps), key=lambda n: (len(n.steps), -n.gain, n.name))
@@ -135,18 +137,21 @@ def _opening(domain: str, short: int, taints: frozenset[Taint], nodes: list[_Shu
     return Plan(domain, tuple(steps), more[:MOST_STEPS])
 
 
-def _shut_nodes(look: Outlook) -> dict[str, list[_Shut]]:
-    """By domain: nodes that have room for members whom something liftable keeps off."""
+def shut_nodes(look: Outlook, domains: Sequence[str]) -> dict[str, list[ShutNode]]:
+    """By domain, of those given: nodes that have room for members whom something liftable keeps off."""
     gain = look.takes([bars != Bar.NONE for bars in look.bars])[look.index.order]
+    wanted = np.zeros(len(look.index.domains), bool)
+    wanted[[look.index.number[domain] for domain in domains]] = True
     liftable = np.zeros(len(gain), bool)
     for bars in look.bars:
         liftable |= bars[look.index.order] > Bar.SELECTOR
-    found: dict[str, list[_Shut]] = {}
+    liftable &= wanted[look.index.of]
+    found: dict[str, list[ShutNode]] = {}
     for position in np.flatnonzero(liftable & (gain > 0))[:_NODES_OPENED].tolist():
         node = look.state.nodes[look.index.names[position]]
         steps, taints = _keys_to(node, look.kinds)
         domain = look.index.domains[int(look.index.of[position])]
-        found.setdefault(domain, []).append(_Shut(steps, taints, int(gain[position]), node.name))
+        found.setdefault(domain, []).append(ShutNode(steps, taints, int(gain[position]), node.name))
     return found
 
 

@@ -102,11 +102,13 @@ def change_sets(state: ClusterState, key: str, *, limit: int = LIMIT) -> tuple[C
 
 
 def _of_held(state: ClusterState, key: str, refusal: Decision, limit: int) -> list[ChangeSet]:
-    """The missing members first, and what else is needed then; or a minCount that those who are there reach."""
+    """The missing members first, and what else is needed then; or a minCount that those there are reach."""
     who = roster(state, key)
-    fewer = [
-        _change_set(plan.steps, _after(state, key, plan.steps)) for plan in _again(state, key, refusal, who)
-    ]
+    fewer = []
+    for plan in _again(state, key, refusal, who):
+        anew = _after(state, key, plan.steps)
+        if anew.placed:
+            fewer.append(_change_set(plan.steps, anew))
     first = _completed(who)
     if not first:
         return fewer
