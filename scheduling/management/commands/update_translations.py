@@ -105,4 +105,6 @@ class Command(BaseCommand):
 
 
 def _strings(message: Any) -> list[str]:
-    return [message.string] if isinstance(message.string, str) else list(message.string)
+    """The translations of a message, one for each plural form; a new one may come as None."""
+    strings = message.string or ""
+    return [strings] if isinstance(strings, str) else list(strings)
