@@ -14,6 +14,8 @@ from scheduling.services.explain import NEAR, Explanation, explain
 from scheduling.services.problems import Refused
 from scheduling.wording import census, changes, decisions
 
+_BESIDE_THE_MAP = 5
+
 
 def facts_of_row(row: PodGroupRow, enforced: bool) -> decisions.Facts:
     """What the tables know of the last decision: enough for one sentence in a list."""
@@ -100,5 +102,6 @@ def _near(explanation: Explanation) -> list[dict[str, Any]]:
     """The nearest domains, each with what is in the way there."""
     named = {found.domain: changes.obstacle(found) for found in explanation.obstacles}
     return [
-        {"count": row, "obstacle": named.get(row.domain, "")} for row in explanation.decision.domains[:NEAR]
+        {"count": row, "obstacle": named.get(row.domain, "")}
+        for row in explanation.decision.domains[:_BESIDE_THE_MAP]
     ]

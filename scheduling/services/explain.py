@@ -19,7 +19,7 @@ from scheduling.services.problems import NOT_FOUND, Problem, Refused
 from scheduling.services.state import state_of
 
 NEAR = 10
-"""The near misses: domains shown before "show all", each with what stands in the way."""
+"""The near misses: domains shown before "show all", and those of which it is told what is in the way."""
 
 
 @dataclass(frozen=True, slots=True)

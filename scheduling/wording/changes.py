@@ -171,12 +171,12 @@ def _new_generation(alike: Sequence[steps.NewGeneration], scope_key: str) -> lis
     step = alike[0]
     values = {"n": units.count(step.min_count), "was": units.count(step.was)}
     if step.min_count == step.was:
-        said = [gettext("End it and submit it again as a new generation, free to go to any domain.")]
+        said = [gettext("End this group and submit it again as a new generation, free to go to any domain.")]
     else:
-        said = [
-            gettext("End it and submit it again as a new generation with minCount %(n)s instead of %(was)s.")
-            % values
-        ]
+        text = gettext(
+            "End this group; submit it again as a new generation with minCount %(n)s instead of %(was)s."
+        )
+        said = [text % values]
     if step.bound:
         said.append(
             ngettext(
