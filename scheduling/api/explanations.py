@@ -99,7 +99,7 @@ class ExplanationOut(Schema):
     conflict_nodes: list[str] = Field(description="Nodes of bound members that are gone or unlabelled.")
     over_committed: list[str] = Field(description="Nodes that hold more than they have.")
     unmodelled: list[str]
-    method: str = Field(description="counting, heuristic, or empty.")
+    method: str = Field(description="counting, heuristic, search, solver, or empty.")
     census: CensusOut | None = Field(description="Of a group that found no place; null otherwise.")
     obstacles: list[ObstacleOut] = Field(description="What is in the way in the nearest domains.")
     changes: list[ChangeSetOut] = Field(

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduling.engine.capacity import COUNT_LIMIT, per_row
 from scheduling.engine.change_steps import (
     HOSTNAME,
     AddNodes,
@@ -30,7 +29,8 @@ from scheduling.engine.decision import Decision, DomainCount
 from scheduling.engine.eligibility import CORDON, Bar, selects, tolerated
 from scheduling.engine.model import Node, Taint
 from scheduling.engine.roster import Kind, Roster, roster
-from scheduling.engine.state import Bars, ClusterState
+from scheduling.engine.shapes import COUNT_LIMIT, Bars, per_row
+from scheduling.engine.state import ClusterState
 from scheduling.engine.topology import TopologyIndex
 
 MOST_STEPS = 8
@@ -72,7 +72,7 @@ class Outlook:
         self.index = index
         self.kinds: Sequence[Kind] = who.kinds()
         self.key = refusal.topology_key if refusal.enforced else ""
-        self.counts: tuple[DomainCount, ...] = refusal.domains
+        self.counts: Sequence[DomainCount] = refusal.domains
         self.bars: tuple[Bars, ...] = tuple(state.bars(kind.eligibility) for kind in self.kinds)
         self._now = [per_row(state.columns.free, state.columns.rows, kind.requests) for kind in self.kinds]
         self._empty = [per_row(state.columns.alloc, state.columns.rows, kind.requests) for kind in self.kinds]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from scheduling.engine.model import Eligibility, Pod, PodGroup
 from scheduling.engine.state import ClusterState
+
+T = TypeVar("T")
+
+Requests = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """Members of one shape, in member order: any of them may stand for any other."""
 
-    requests: tuple[tuple[str, int], ...]
+    requests: Requests
     eligibility: Eligibility
     pods: tuple[Pod, ...]
 
@@ -36,6 +42,7 @@ class Roster:
     succeeded: int
     pods: int
     unfinished: int
+    _asked: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def need(self) -> int:
@@ -75,15 +82,45 @@ class Roster:
 
     @property
     def unmodelled(self) -> tuple[str, ...]:
-        parts = {part for pod in (*self.bound, *self.waiting) for part in pod.shape.unmodelled}
-        return tuple(sorted(parts | set(self.group.unmodelled if self.group else ())))
+        return self._once("unmodelled", self._unmodelled)
+
+    @property
+    def schedulers(self) -> frozenset[str]:
+        """Names of the schedulers that the waiting members ask for."""
+        return self._once("schedulers", lambda: frozenset(pod.scheduler_name for pod in self.waiting))
 
     def kinds(self) -> tuple[Kind, ...]:
         """The waiting members by shape, in order of the first member of each."""
-        found: dict[tuple[tuple[tuple[str, int], ...], Eligibility], list[Pod]] = {}
+        return self._once("kinds", self._kinds)
+
+    def counts(self) -> tuple[tuple[Requests, int, int], ...]:
+        """(requests, members, bound members) by what they request, sorted by it."""
+        return self._once("counts", self._counts)
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        """Kept with the roster, which never changes: a decision must not cost more with every member."""
+        if name not in self._asked:
+            self._asked[name] = make()
+        found: T = self._asked[name]
+        return found
+
+    def _unmodelled(self) -> tuple[str, ...]:
+        parts = {part for pod in (*self.bound, *self.waiting) for part in pod.shape.unmodelled}
+        return tuple(sorted(parts | set(self.group.unmodelled if self.group else ())))
+
+    def _kinds(self) -> tuple[Kind, ...]:
+        found: dict[tuple[Requests, Eligibility], list[Pod]] = {}
         for pod in self.waiting:
             found.setdefault((pod.shape.requests, pod.shape.eligibility), []).append(pod)
         return tuple(Kind(requests, wanted, tuple(pods)) for (requests, wanted), pods in found.items())
+
+    def _counts(self) -> tuple[tuple[Requests, int, int], ...]:
+        counts: dict[Requests, list[int]] = {}
+        for pod in (*self.bound, *self.waiting, *self.gated):
+            count = counts.setdefault(pod.shape.requests, [0, 0])
+            count[0] += 1
+            count[1] += pod.node != ""
+        return tuple((requests, members, bound) for requests, (members, bound) in sorted(counts.items()))
 
 
 def roster(state: ClusterState, key: str) -> Roster:

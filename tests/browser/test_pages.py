@@ -46,7 +46,9 @@ TOURED = {
     "not-found": "/c/demo/nodes/nothing",
     "gate-off": "/c/off/podgroups/",
 }
-WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "pod-group-generation"}
+WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "pod-group-generation"} | {
+    *("pod-group-changes", "pod-group-upstream"),
+}
 
 
 @pytest.fixture
