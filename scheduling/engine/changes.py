@@ -55,6 +55,9 @@ _OPERATIONS = 60_000
 
 _TRY = 150
 
+_SEARCHED = 4_000
+"""What a try costs besides when members of several shapes had to be searched for to the end."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
@@ -287,6 +290,8 @@ class _Tries:
             if self._left < 0:
                 raise _UsedUp
             made = self._known[where, steps] = decide(applied(state, self._key, steps), self._key)
+            if made.method in ("search", "solver"):
+                self._left -= _SEARCHED
         return made
 
     def _felt_in(self, plan: Plan, steps: tuple[Step, ...]) -> frozenset[str] | None:
