@@ -120,12 +120,20 @@ def _of_held(state: ClusterState, key: str, refusal: Decision, limit: int) -> li
     if refusal.placed:
         found = [_change_set(first, refusal)]
     else:
-        found = [
+        whole = [
             replace(each, steps=(*first, *each.steps), cost=cost((*first, *each.steps)))
             for each in _found(complete, key, refusal, limit)
-            if not _after(state, key, each.steps).placed
         ]
+        found = [each for each in whole if not _spares(state, key, each.steps, first)]
     return sorted([*fewer, *found], key=lambda each: each.cost)[:limit]
+
+
+def _spares(state: ClusterState, key: str, steps: tuple[Step, ...], doubtful: tuple[Step, ...]) -> bool:
+    """Whether the steps do without one of the doubtful ones, or without all of them."""
+    left_out = [*((step,) for step in doubtful), doubtful]
+    return any(
+        _after(state, key, tuple(step for step in steps if step not in out)).placed for out in left_out
+    )
 
 
 def _after(state: ClusterState, key: str, steps: tuple[Step, ...]) -> Decision:

@@ -239,6 +239,17 @@ def test_a_held_group_is_told_how_many_members_are_missing_or_gated() -> None:
     assert steps(change_sets(gated, KEY)) == [(NewGeneration(1, 3, 0),), (Ungate(1), AddMembers(1))]
 
 
+def test_with_a_smaller_min_count_not_all_that_is_missing_need_come() -> None:
+    state = cluster(
+        node("n1", pods=3), node("n2", pods=0), gang("g", 4), members("g", 2), pod("late", "g", gated=True)
+    )
+
+    found = change_sets(state, KEY)
+
+    assert found[0].steps == (NewGeneration(2, 4, 0),)
+    holds(state, found)
+
+
 def test_a_held_group_without_room_is_told_both() -> None:
     state = cluster(node("n1", unschedulable=True), gang("g", 2), members("g", 1))
 
