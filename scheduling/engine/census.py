@@ -16,6 +16,7 @@ from scheduling.engine.change_plans import Outlook
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools
 from scheduling.engine.decision import Decision
 from scheduling.engine.eligibility import BAR_REASON, Bar
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
@@ -49,7 +50,9 @@ class Census:
 
 
 def refused(decision: Decision) -> bool:
-    """Whether the group was evaluated on its domains and found no place."""
+    """Whether the group was evaluated on domains of nodes and found no place. (NUMA zones are no nodes.)"""
+    if decision.enforced and decision.topology_key == NUMA_KEY:
+        return False
     return decision.verdict in (Verdict.PROVED_INFEASIBLE, Verdict.NOT_FOUND) and (
         decision.reason != Reason.UNMODELLED
     )

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from scheduling.engine import numa
 from scheduling.engine.candidates import Conflict, candidates
 from scheduling.engine.change_plans import (
     MOST_NEW_NODES,
@@ -185,8 +186,10 @@ def _plans(state: ClusterState, key: str, refusal: Decision) -> Iterator[Plan]:
     who = roster(state, key)
     if refusal.reason == Reason.SCHEDULER_NAME:
         return
-    where = candidates(state, who)
     yield from _again(state, key, refusal, who)
+    if numa.asked(state, key):
+        return  # zones are no nodes: what nodes could do for them is not counted here
+    where = candidates(state, who)
     if isinstance(where, Conflict):
         yield from _found_again(state, where, refusal.topology_key)
         return

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduling.engine.census import census
 from scheduling.engine.change_steps import (
     AddMembers,
     AddNodes,
@@ -26,7 +27,9 @@ from scheduling.engine.change_steps import (
 )
 from scheduling.engine.changes import ChangeSet, change_sets
 from scheduling.engine.decide import decide
-from scheduling.engine.model import Taint
+from scheduling.engine.model import NumaZone, Taint
+from scheduling.engine.numa_names import NUMA_KEY
+from scheduling.engine.obstacles import obstacles
 from scheduling.engine.reasons import Reason
 from scheduling.engine.state import ClusterState
 from tests.engine.builders import (
@@ -357,3 +360,16 @@ def test_a_basic_group_needs_one_place_only() -> None:
     state = cluster(node("n1", unschedulable=True), basic("g"), members("g", 3))
 
     assert change_sets(state, KEY)[0].steps == (Uncordon("n1"),)
+
+
+def test_a_group_held_to_a_numa_zone_is_told_the_min_count_of_the_best_zone_only() -> None:
+    zones = tuple(NumaZone(f"node-{number}", (("cpu", 4000),)) for number in range(2))
+    state = cluster(node("n1", cpu=8000, zones=zones), gang("g", 5, NUMA_KEY), members("g", 5))
+    refusal = decide(state, KEY)
+    assert not refusal.placed and refusal.fits == 4
+
+    found = change_sets(state, KEY)
+
+    assert steps(found) == [(NewGeneration(4, 5, 0),)]
+    assert census(state, refusal) is None and obstacles(state, refusal, 3) == ()
+    holds(state, found)

@@ -105,6 +105,5 @@ class Command(BaseCommand):
 
 
 def _strings(message: Any) -> list[str]:
-    """The translations of a message, one for each plural form; a new one may come as None."""
-    strings = message.string or ""
-    return [strings] if isinstance(strings, str) else list(strings)
+    # A message that is new has no strings at all yet.
+    return [message.string] if isinstance(message.string, str) else list(message.string or ("",))
