@@ -13,13 +13,12 @@ from scheduling.engine.decision import Decision
 from scheduling.ledger.store import to_datetime
 from scheduling.models import Cluster, PodGroupRow
 from scheduling.selectors import clusters, history, pod_groups
-from scheduling.services.explain import explain
+from scheduling.services.explain import NEAR, Explanation, explain
 from scheduling.services.problems import Refused
 from scheduling.services.standing import Standing, standings
-from scheduling.wording import decisions
+from scheduling.wording import census, changes, decisions
 
-NEAR = 10
-"""Domains shown before "show all": the near misses."""
+_BESIDE_THE_MAP = 5
 
 
 def facts_of_row(row: PodGroupRow, enforced: bool) -> decisions.Facts:
@@ -114,4 +113,22 @@ def context(cluster: Cluster, row: PodGroupRow, *, every_domain: bool = False) -
         "funnel": funnel(decision) if decision.funnel.domains else [],
         "domain_rows": rows,
         "domains_hidden": len(decision.domains) - len(rows),
+        "near": _near(explanation),
+        "census": explanation.census,
+        "census_rows": census.rows(explanation.census) if explanation.census else [],
+        "waits": waits(decision),
     }
+
+
+def waits(decision: Decision) -> bool:
+    """Whether something could make it run: what would, is asked for by the page itself."""
+    return not decision.placed
+
+
+def _near(explanation: Explanation) -> list[dict[str, Any]]:
+    """The nearest domains, each with what is in the way there."""
+    named = {found.domain: changes.obstacle(found) for found in explanation.obstacles}
+    return [
+        {"count": row, "obstacle": named.get(row.domain, "")}
+        for row in explanation.decision.domains[:_BESIDE_THE_MAP]
+    ]

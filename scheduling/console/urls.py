@@ -14,6 +14,7 @@ from scheduling.console.views import (
     pod_group,
     pod_groups,
     rack_map,
+    remedies,
     submit,
     user_settings,
 )
@@ -34,6 +35,8 @@ urlpatterns = [
     path(GROUP, pod_group.pod_group_page, name="pod-group"),
     path(f"{GROUP}/g/<int:generation>", pod_group.pod_group_page, name="pod-group-generation"),
     path(f"{GROUP}/end", pod_group.end, name="pod-group-end"),
+    path(f"{GROUP}/changes", remedies.changes, name="pod-group-changes"),
+    path(f"{GROUP}/upstream", remedies.upstream, name="pod-group-upstream"),
     path(f"{GROUP}/pods/<str:uid>/delete", pod_group.delete_member, name="member-delete"),
     path("c/<slug:cluster>/domains/", domains.domain_list, name="domains"),
     path("c/<slug:cluster>/domains/<path:value>", domains.domain_page, name="domain"),

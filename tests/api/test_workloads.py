@@ -126,6 +126,29 @@ def test_an_explanation_has_every_domain_and_a_sentence(scheduled: Cluster, view
     assert found["assignments"] == [] and "3 members" in found["sentence"]
 
 
+def test_an_explanation_has_changes_that_would_help_and_what_upstream_would_do(
+    scheduled: Cluster, operator: Caller
+) -> None:
+    found = operator("GET", "/clusters/demo/podgroups/team-a/wide/explanation").json()
+
+    assert found["changes"][0]["steps"] == [{"step": "new_generation", "min_count": 2, "was": 3, "bound": 0}]
+    assert "minCount 2 instead of 3" in found["changes"][0]["sentence"]
+    sorts = [[step["step"] for step in change["steps"]] for change in found["changes"]]
+    assert ["label_node"] in sorts and ["add_nodes"] in sorts
+    assert len({change["id"] for change in found["changes"]}) == len(sorts)
+    upstream = found["upstream"]
+    assert (upstream["profile"], upstream["misses"], upstream["agree"]) == ("upstream-1.36", False, True)
+    census = found["census"]
+    assert (census["nodes"], census["takes"]) == (5, 2)
+    assert census["unlabelled"] == [{"code": "usable", "nodes": 1}]
+    assert [found["name"] for found in found["obstacles"]] == ["team-a/fits"]
+
+
+def test_a_group_that_runs_needs_no_changes(scheduled: Cluster, viewer: Caller) -> None:
+    found = viewer("GET", "/clusters/demo/podgroups/team-a/fits/explanation").json()
+    assert (found["changes"], found["census"], found["obstacles"]) == ([], None, [])
+
+
 @pytest.mark.parametrize(
     ("objects", "verdict", "reason"),
     [

@@ -11,13 +11,14 @@ from django.utils.translation import gettext
 
 from scheduling.console.access import OPERATE, page
 from scheduling.console.commands import actor, command_id
-from scheduling.console.explaining import NEAR, funnel
+from scheduling.console.explaining import funnel
 from scheduling.console.forms.submit import SubmitForm, reshaped
 from scheduling.console.pages import show
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.models import Cluster
 from scheduling.selectors import rack_map
 from scheduling.services import workloads
+from scheduling.services.explain import NEAR
 from scheduling.services.problems import Refused
 from scheduling.wording import decisions
 
