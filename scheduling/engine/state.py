@@ -19,7 +19,7 @@ from scheduling.engine.buckets import Buckets
 from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.eligibility import bar
-from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodGroup
+from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodGroup, Shape
 from scheduling.engine.topology import TopologyIndex
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 Bars = NDArray[np.int8]
 """``eligibility.Bar`` per row of the columns; meaningless on vacant rows."""
+
+Excluding = tuple[str, Shape]
+"""(namespace, shape) of pods on nodes that keep others away: by anti-affinity or by host ports."""
 
 _ELIGIBILITY_CLASSES = 256
 """How many classes of members keep their bars: the least recently asked goes first."""
@@ -46,8 +49,9 @@ class ClusterState:
         self.groups: dict[str, PodGroup] = {}
         self.verdicts: dict[str, VerdictSummary] = {}
         self.columns = Columns()
-        self._by_group = Buckets()
-        self._by_node = Buckets()
+        self._by_group: Buckets[str] = Buckets()
+        self._by_node: Buckets[str] = Buckets()
+        self._excluding: Buckets[Excluding] = Buckets()
         self._uids: dict[str, tuple[str, ...]] = {}
         self._uids_shared = False
         self._indexes: dict[str | None, TopologyIndex] = {}
@@ -86,6 +90,10 @@ class ClusterState:
         return sorted(
             (self.pods[uid] for uid in self._by_node.get(node_name)), key=lambda pod: (pod.key, pod.uid)
         )
+
+    def excluding(self) -> list[tuple[Excluding, list[Pod]]]:
+        """The unfinished pods on nodes that keep others away, alike ones together."""
+        return [(key, [self.pods[uid] for uid in self._excluding.get(key)]) for key in self._excluding]
 
     def free(self, node_name: str) -> dict[str, int]:
         """Allocatable less the requests of bound unfinished pods; negative on an over-committed node.
@@ -177,6 +185,8 @@ class ClusterState:
             self._by_group.add(pod.group_key, pod.uid)
         if pod.node and not pod.finished:
             self._by_node.add(pod.node, pod.uid)
+            if pod.shape.excludes:
+                self._excluding.add((pod.namespace, pod.shape), pod.uid)
             self._charge(pod, 1)
 
     def remove_pod(self, uid: str) -> None:
@@ -223,6 +233,7 @@ class ClusterState:
         other.columns = self.columns.copy()
         other._by_group = self._by_group.copy()
         other._by_node = self._by_node.copy()
+        other._excluding = self._excluding.copy()
         other._uids = self._uids
         other._uids_shared = self._uids_shared = True
         other._indexes = self._indexes.copy()
@@ -258,6 +269,8 @@ class ClusterState:
             self._by_group.discard(pod.group_key, uid)
         if pod.node and not pod.finished:
             self._by_node.discard(pod.node, uid)
+            if pod.shape.excludes:
+                self._excluding.discard((pod.namespace, pod.shape), uid)
             self._charge(pod, -1)
         return pod
 
