@@ -73,6 +73,12 @@ def unbarred(seen: Field, lifted: Sequence[Bar]) -> Field:
     return _field(seen.index, seen.kinds, bars, seen.room)
 
 
+def barred(seen: Field, bars: Sequence[Bars]) -> Field:
+    """The same nodes with more bars, per kind and position; those that are there already count first."""
+    added = tuple(np.where(old == Bar.NONE, new, old) for old, new in zip(seen.bars, bars, strict=True))
+    return _field(seen.index, seen.kinds, added, seen.room)
+
+
 def held_by(columns: Columns, pods: Sequence[tuple[str, tuple[tuple[str, int], ...]]]) -> Room:
     """What (node, requests) pairs hold, per row; nodes that are not there hold nothing."""
     held: dict[str, Ints] = {}
@@ -164,7 +170,7 @@ def _most_by_dominance(seen: Field, each: Sequence[Ints], small: int) -> Ints:
 
 def _strays(seen: Field, kind: int, other: int) -> Bools:
     """Per domain: whether a member of ``kind`` may be on a node that one of ``other`` may not use."""
-    if seen.kinds[kind].eligibility == seen.kinds[other].eligibility:
+    if np.array_equal(seen.bars[kind], seen.bars[other]):
         return np.zeros(len(seen.index.domains), bool)
     strays: Bools = seen.index.sums(((seen.caps[kind] > 0) & ~seen.eligible(other)).astype(np.int64)) > 0
     return strays

@@ -7,23 +7,25 @@ as far as the domain holds. The basic policy has a quorum of one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scheduling.engine import mixed, uniform
+from scheduling.engine import mixed, pairwise, uniform
 from scheduling.engine.candidates import Candidates, Conflict, candidates, enforced
 from scheduling.engine.capacity import Field, field, held_by
 from scheduling.engine.columns import Ints
 from scheduling.engine.decision import Decision, DomainCount, Funnel, ShapeCount, VerdictSummary
-from scheduling.engine.explain import shortfalls
+from scheduling.engine.explain import Pairs, shortfalls
 from scheduling.engine.packing import Packing, assignments, wholly_free
+from scheduling.engine.pairwise_rules import Rules, rules, without_strangers
 from scheduling.engine.profiles.releases import RELEASES
 from scheduling.engine.profiles.upstream import decide_upstream
 from scheduling.engine.reasons import Reason, Verdict
-from scheduling.engine.roster import Roster, roster
+from scheduling.engine.roster import Kind, Roster, roster
 from scheduling.engine.state import ClusterState
-from scheduling.engine.topology import ALL_NODES
+from scheduling.engine.topology import ALL_NODES, TopologyIndex
 
 __all__ = ["PROFILES", "Decision", "DomainCount", "Funnel", "ShapeCount", "VerdictSummary", "decide"]
 
@@ -118,6 +120,7 @@ def _shapes(who: Roster, placed: frozenset[str]) -> tuple[ShapeCount, ...]:
 class _Answer:
     """``best``: the packing chosen, None when none was found. ``others``: how many each feasible domain
     takes, best first. ``tried``: packings of the heuristic, by domain. ``proved``: nothing can fit.
+    ``exhausted``: domains of which a search has shown it.
     """
 
     best: Packing | None
@@ -126,11 +129,13 @@ class _Answer:
     tried: dict[int, Packing]
     proved: bool
     method: str
+    exhausted: frozenset[int] = frozenset()
 
 
 def _evaluate(state: ClusterState, who: Roster, where: Candidates, start: Decision) -> Decision:
-    seen = field(state, where.index, who.kinds())
-    answer = _search(state, seen, who.missing)
+    between = rules(state, who)
+    seen = _field(state, where.index, between.kinds if between else who.kinds(), between)
+    answer = _search(state, seen, who.missing, between)
     start = replace(
         start,
         funnel=_funnel(seen, where, answer),
@@ -140,13 +145,20 @@ def _evaluate(state: ClusterState, who: Roster, where: Candidates, start: Decisi
     )
     if answer.best is not None:
         return _placed(seen, who, start, answer, answer.best)
-    return _refused(state, seen, who, where, start, answer)
+    return _refused(state, seen, who, where, start, answer, between)
 
 
-def _search(state: ClusterState, seen: Field, missing: int) -> _Answer:
+def _field(state: ClusterState, index: TopologyIndex, kinds: Sequence[Kind], between: Rules | None) -> Field:
+    seen = field(state, index, kinds)
+    return between.applied(state, seen) if between else seen
+
+
+def _search(state: ClusterState, seen: Field, missing: int, between: Rules | None) -> _Answer:
     if not seen.index.domains:
         return _Answer(None, [], 0, {}, True, "counting")
     whole = wholly_free(state.columns, seen.index, seen.kinds)
+    if between is not None and between.among_members:
+        return _searched(pairwise.search(between, seen, whole, missing))
     if len(seen.kinds) == 1:
         ranked, takes, _ = uniform.ranking(seen, whole, missing)
         best = uniform.pack(seen, whole, int(ranked[0])) if len(ranked) else None
@@ -157,6 +169,18 @@ def _search(state: ClusterState, seen: Field, missing: int) -> _Answer:
     others = [(packing.domain, packing.placed) for packing in found[:_SHOWN_WHEN_PLACED]]
     return _Answer(
         found[0] if found else None, others, len(found), tried, proved, "counting" if proved else "heuristic"
+    )
+
+
+def _searched(made: pairwise.Found) -> _Answer:
+    return _Answer(
+        best=made.packings[0] if made.packings else None,
+        others=[(packing.domain, packing.placed) for packing in made.packings[:_SHOWN_WHEN_PLACED]],
+        feasible=len(made.packings),
+        tried=made.tried,
+        proved=made.proved,
+        method="counting" if made.proved and not made.exhausted else "search",
+        exhausted=made.exhausted,
     )
 
 
@@ -195,16 +219,23 @@ def _feasible(seen: Field, domain: int, fits: int) -> DomainCount:
 
 
 def _refused(
-    state: ClusterState, seen: Field, who: Roster, where: Candidates, start: Decision, answer: _Answer
+    state: ClusterState,
+    seen: Field,
+    who: Roster,
+    where: Candidates,
+    start: Decision,
+    answer: _Answer,
+    between: Rules | None,
 ) -> Decision:
     own = held_by(state.columns, [(pod.node, pod.shape.requests) for pod in who.bound])
-    counts = shortfalls(state, seen, own, len(who.bound), who.missing, answer.tried)
+    pairs = Pairs(between, without_strangers(state, between, who), answer.exhausted) if between else None
+    counts = shortfalls(state, seen, own, len(who.bound), who.missing, answer.tried, pairs)
     return replace(
         start,
         verdict=Verdict.PROVED_INFEASIBLE if answer.proved else Verdict.NOT_FOUND,
         reason=_reason(start, where, counts) if answer.proved else Reason.NOT_FOUND_BY_HEURISTIC,
         domains=counts,
-        fits_across_domains=start.enforced and _fits_across(state, seen, who.missing),
+        fits_across_domains=start.enforced and _fits_across(state, seen, who.missing, between),
     )
 
 
@@ -217,7 +248,7 @@ def _reason(start: Decision, where: Candidates, counts: tuple[DomainCount, ...])
     return next((count.reason for count in counts if not count.never), Reason.NEVER_FITS)
 
 
-def _fits_across(state: ClusterState, seen: Field, missing: int) -> bool:
+def _fits_across(state: ClusterState, seen: Field, missing: int, between: Rules | None) -> bool:
     """Whether the group was found to fit over all nodes of the cluster together."""
-    everywhere = field(state, state.index(ALL_NODES), seen.kinds)
-    return _search(state, everywhere, missing).best is not None
+    everywhere = _field(state, state.index(ALL_NODES), seen.kinds, between)
+    return _search(state, everywhere, missing, between).best is not None

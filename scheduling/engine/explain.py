@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +13,11 @@ import numpy as np
 from scheduling.engine.capacity import Field, Room, emptied, unbarred
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
 from scheduling.engine.decision import DomainCount
-from scheduling.engine.eligibility import BAR_REASON, Bar
+from scheduling.engine.eligibility import BAR_CODE, BAR_REASON, BY_PODS, Bar
 from scheduling.engine.mixed import first_fit
 from scheduling.engine.packing import Packing
+from scheduling.engine.pairwise import never
+from scheduling.engine.pairwise_rules import Rules
 from scheduling.engine.reasons import Reason
 from scheduling.engine.state import ClusterState
 
@@ -24,7 +26,7 @@ _MOST = 1 << 58
 
 _FAR = np.iinfo(np.int64).max
 
-_BLAME = (Bar.NOT_READY, Bar.CORDONED, Bar.TAINT, Bar.SELECTOR)
+_BLAME = (Bar.NOT_READY, Bar.CORDONED, Bar.TAINT, Bar.SELECTOR, Bar.AFFINITY)
 """Which bar is named when lifting any of several would do: the one that most often ends by itself first."""
 
 _REASONS: tuple[str, ...] = (
@@ -40,6 +42,17 @@ _FEASIBLE, _NOT_FOUND, _CAPACITY, _BARRED, _NEVER = 0, 1, 2, 3, len(_REASONS) - 
 
 
 @dataclass(frozen=True, slots=True)
+class Pairs:
+    """``now``: what pods say about where members may go; ``alone``: when all but the group's own are gone.
+    ``exhausted``: domains of which a search has shown that they do not take the group.
+    """
+
+    now: Rules
+    alone: Rules
+    exhausted: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class _Filled:
     """Every domain with as many members in as are known to fit. ``takes``: per kind, per position;
     ``placed``: per domain; ``missing_kind``: per domain, the first kind (in member order) of which some are
@@ -52,21 +65,27 @@ class _Filled:
 
 
 def shortfalls(
-    state: ClusterState, seen: Field, own: Room, bound: int, missing: int, tried: Mapping[int, Packing]
+    state: ClusterState,
+    seen: Field,
+    own: Room,
+    bound: int,
+    missing: int,
+    tried: Mapping[int, Packing],
+    pairs: Pairs | None = None,
 ) -> tuple[DomainCount, ...]:
     """One count per domain of the field, best first: most members in, then the reason that ends soonest,
     then name.
 
     ``own``: what bound members hold; ``bound``: how many they are; ``missing``: members to be placed at once;
-    ``tried``: the packings that a heuristic tried, by domain.
+    ``tried``: the packings that a heuristic tried, by domain; ``pairs``: None when pods restrict nothing.
     """
     if not seen.index.domains:
         return ()
     filled = _fill(seen, tried)
-    codes = _codes(state, seen, own, missing, filled.placed)
+    codes = _codes(state, seen, own, missing, filled.placed, pairs)
     short = np.maximum(missing - filled.placed, 0)
     lacks = _lacks(seen, filled, short)
-    causes = _causes(seen, filled)
+    causes = _causes(seen, filled, pairs)
     eligible = seen.index.sums(_any_eligible(seen).astype(np.int64)).tolist()
     sizes, fits, out = seen.index.sizes.tolist(), (filled.placed + bound).tolist(), short.tolist()
     order = np.lexsort((np.arange(len(codes)), codes, -filled.placed))
@@ -106,28 +125,39 @@ def _fill(seen: Field, tried: Mapping[int, Packing]) -> _Filled:
     return _Filled(takes, inside.sum(axis=0), (inside < counts).argmax(axis=0))
 
 
-def _codes(state: ClusterState, seen: Field, own: Room, missing: int, placed: Ints) -> Ints:
+def _codes(
+    state: ClusterState, seen: Field, own: Room, missing: int, placed: Ints, pairs: Pairs | None
+) -> Ints:
     """Per domain: room now, room when empty, room when empty and open to all; the first that would do names
     the reason.
     """
+    most = pairs.now.most if pairs else Field.most
     empty = emptied(state, seen, own)
-    when_empty = empty.most() >= missing
-    when_open = unbarred(empty, _BLAME).most() >= missing
+    if pairs:
+        empty = pairs.alone.applied(state, unbarred(empty, BY_PODS))
+    open_to_all = unbarred(empty, _BLAME)
+    when_empty = most(empty) >= missing
+    when_open = most(open_to_all) >= missing
     codes = np.full(len(placed), _NEVER, np.int64)
     if (when_open & ~when_empty).any():
-        codes = np.where(when_open, _blamed(empty, missing), codes)
+        codes = np.where(when_open, _blamed(empty, missing, most), codes)
     codes[when_empty] = _CAPACITY
-    codes[seen.most() >= missing] = _NOT_FOUND
+    maybe = most(seen) >= missing
+    if pairs:
+        maybe[sorted(pairs.exhausted)] = False
+        tight = frozenset(np.flatnonzero(~maybe & (codes == _CAPACITY)).tolist()) & pairs.exhausted
+        codes[sorted(never(pairs.alone, open_to_all, missing, tight))] = _NEVER
+    codes[maybe] = _NOT_FOUND
     codes[placed >= missing] = _FEASIBLE
     return codes
 
 
-def _blamed(empty: Field, missing: int) -> Ints:
+def _blamed(empty: Field, missing: int, most: Callable[[Field], Ints]) -> Ints:
     """Per domain: the bar that would do if lifted alone; when none would, the one on the most nodes."""
     counts = np.stack([_barred_nodes(empty, bar) for bar in _BLAME])
     blamed: Ints = counts.argmax(axis=0) + _BARRED
     for place, bar in reversed(list(enumerate(_BLAME))):
-        blamed[unbarred(empty, (bar,)).most() >= missing] = place + _BARRED
+        blamed[most(unbarred(empty, (bar,))) >= missing] = place + _BARRED
     return blamed
 
 
@@ -200,13 +230,15 @@ def _nearest(seen: Field, filled: _Filled) -> dict[str, Ints]:
     return nearest
 
 
-def _causes(seen: Field, filled: _Filled) -> list[tuple[tuple[str, int], ...]]:
+def _causes(seen: Field, filled: _Filled, pairs: Pairs | None) -> list[tuple[tuple[str, int], ...]]:
     """Per domain: nodes barred, and nodes without room for one more, both for the missing kind; by code."""
     counted: dict[str, Ints] = {}
     for kind, member in enumerate(seen.kinds):
         here = filled.missing_kind == kind
         open_to = seen.eligible(kind)
-        hits: dict[str, Bools] = {BAR_REASON[bar]: seen.bars[kind] == bar for bar in _BLAME}
+        hits: dict[str, Bools] = {code: seen.bars[kind] == bar for bar, code in BAR_CODE.items()}
+        for bar, kept_off in (pairs.now.kept_off(seen, kind, filled.takes) if pairs else {}).items():
+            hits[BAR_CODE[bar]] |= open_to & kept_off
         for resource, amount in member.requests:
             hits[f"{Reason.CAPACITY}:{resource}"] = open_to & (
                 _left(seen, filled, resource) < min(amount, AMOUNT_LIMIT)

@@ -91,6 +91,11 @@ class ClusterState:
             (self.pods[uid] for uid in self._by_node.get(node_name)), key=lambda pod: (pod.key, pod.uid)
         )
 
+    @property
+    def keeps_away(self) -> bool:
+        """Whether any pod on a node keeps others away."""
+        return len(self._excluding) > 0
+
     def excluding(self) -> list[tuple[Excluding, list[Pod]]]:
         """The unfinished pods on nodes that keep others away, alike ones together."""
         return [(key, [self.pods[uid] for uid in self._excluding.get(key)]) for key in self._excluding]
