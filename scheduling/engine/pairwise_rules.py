@@ -125,7 +125,7 @@ class Rules:
                 beside |= np.isin(self.values[key][seen.index.order], self.found_values(near, key))
                 lonely |= ~beside
             if kind in near.meant and not near.anywhere:
-                there = np.sum([takes[other] for other in near.meant], axis=0, dtype=np.int64)
+                there: Ints = np.sum([takes[other] for other in near.meant], axis=0, dtype=np.int64)
                 lonely &= (seen.index.sums(there) > 0)[seen.index.of]
             _add(off, Bar.AFFINITY, lonely)
         return off

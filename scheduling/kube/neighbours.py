@@ -98,8 +98,9 @@ def _term(item: Mapping[str, Any], path: str, labels: Labels) -> PodTerm | None:
     key = string(item.get("topologyKey"), f"{path}.topologyKey")
     checked(key, f"{path}.topologyKey", label_key_problem(key))
     selector = _selector(item.get("labelSelector"), f"{path}.labelSelector")
+    own = _own_values(item, path, dict(labels))
     if selector is not None:
-        selector = _canonical((*selector, *_own_values(item, path, dict(labels))))
+        selector = _canonical((*selector, *own))
     namespaces, known = _namespaces(item, path)
     return PodTerm(key, selector, namespaces) if known else None
 

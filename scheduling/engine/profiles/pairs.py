@@ -1,4 +1,4 @@
-"""Affinity, anti-affinity and host ports in the pass of kube-scheduler: what members assumed before change for
+"""Affinity, anti-affinity and host ports in the pass of kube-scheduler: what assumed members change for
 those that come after, in all placements at once.
 
 Existing pods of the whole cluster are seen, also those outside of the placement, as upstream does; members

@@ -4,9 +4,9 @@ generate: which placements there are (``engine/candidates.py``: the domains of t
 filter: the nodes of a placement that can take a member now. score: of a node for one member, of a placement
 for the whole group. choose: one of the feasible placements. Integers are divided as Go divides them.
 
-Left out, since neither the state nor the recorded clusters have it: preferred affinity to nodes and pods, image locality,
-default topology spread, volumes, DRA, nominated nodes, and the sampling of nodes in placements of more than
-100.
+Left out, since neither the state nor the recorded clusters have it: preferred affinity to nodes and pods,
+image locality, default topology spread, volumes, DRA, nominated nodes, and the sampling of nodes in
+placements of more than 100.
 """
 
 from __future__ import annotations
