@@ -109,11 +109,6 @@ class Shape:
         """Whether where it may go depends on which other pods are there."""
         return bool(self.host_ports or self.pod_affinity or self.pod_anti_affinity)
 
-    @property
-    def excludes(self) -> bool:
-        """Whether it keeps other pods away from where it is."""
-        return bool(self.host_ports or self.pod_anti_affinity)
-
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -19,14 +19,16 @@ from scheduling.engine.columns import Bools, Ints
 from scheduling.engine.eligibility import Bar, holds
 from scheduling.engine.model import HostPort, Pod, PodTerm
 from scheduling.engine.roster import Kind, Roster
-from scheduling.engine.state import Bars, ClusterState, Excluding
+from scheduling.engine.state import Apart as Having
+from scheduling.engine.state import Bars, ClusterState
 
 EVERY_ADDRESS = "0.0.0.0"
 
 Places = Mapping[str, frozenset[str]]
 """topology key -> values of it."""
 
-_Pods = list[tuple[Excluding, list[Pod]]]
+_Apart = list[tuple[Having, list[Pod]]]
+_Holding = list[tuple[tuple[HostPort, ...], list[Pod]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class Rules:
                 beside |= np.isin(self.values[key][seen.index.order], self.found_values(near, key))
                 lonely |= ~beside
             if kind in near.meant and not near.anywhere:
-                there: Ints = np.sum([takes[other] for other in near.meant], axis=0, dtype=np.int64)
+                there: Ints = np.stack([takes[other] for other in near.meant]).sum(axis=0)
                 lonely &= (seen.index.sums(there) > 0)[seen.index.of]
             _add(off, Bar.AFFINITY, lonely)
         return off
@@ -174,22 +176,19 @@ def _add(off: dict[Bar, Bools], bar: Bar, hit: Bools) -> None:
 
 def rules(state: ClusterState, who: Roster) -> Rules | None:
     """What restricts the waiting members, None when nothing does."""
-    own = any(pod.shape.pairwise for pod in who.waiting)
-    if not own and not state.keeps_away:
+    about = [having for having in state.apart if _is_about(having, who.faces)]
+    if not who.pairwise and not about:
         return None
-    excluding = state.excluding()
-    foreign = _about(excluding, who.waiting)
-    if not own and not foreign:
-        return None
-    kinds = _kinds(who.waiting, foreign)
+    apart = [(having, state.pods_apart(having)) for having in about]
+    kinds = _kinds(who.waiting, about)
     on_nodes = _on_nodes(state) if any(_terms(kind) for kind in kinds) else []
     made = Rules(
         kinds=kinds,
         aparts=_aparts(kinds),
         nears=_nears(state, kinds, on_nodes),
         clashes=_clashes(kinds),
-        shut=_shut(state, kinds, excluding, on_nodes),
-        taken=_taken(state, kinds, excluding),
+        shut=_shut(state, kinds, apart, on_nodes),
+        taken=_taken(state, kinds, state.holding() if who.pairwise else []),
         values={},
         numbers={},
     )
@@ -204,14 +203,12 @@ def rules(state: ClusterState, who: Roster) -> Rules | None:
 
 def without_strangers(state: ClusterState, rules: Rules, who: Roster) -> Rules:
     """The same rules when no pod is there but the group's own; whom members want to be near stays."""
-    mine: dict[Excluding, list[Pod]] = {}
-    for pod in who.bound:
-        mine.setdefault((pod.namespace, pod.shape), []).append(pod)
-    pods = list(mine.items())
+    apart = [((pod.namespace, pod.shape.pod_anti_affinity), [pod]) for pod in who.bound]
+    holding = [(pod.shape.host_ports, [pod]) for pod in who.bound]
     return replace(
         rules,
-        shut=_shut(state, rules.kinds, pods, [pod for pod in who.bound if pod.node in state.nodes]),
-        taken=_taken(state, rules.kinds, pods),
+        shut=_shut(state, rules.kinds, apart, [pod for pod in who.bound if pod.node in state.nodes]),
+        taken=_taken(state, rules.kinds, holding),
     )
 
 
@@ -241,19 +238,12 @@ def clash(ports: Iterable[HostPort], others: Iterable[HostPort]) -> bool:
 # ---------------------------------------------------------------- members by what rules see of them
 
 
-def _about(excluding: _Pods, members: Sequence[Pod]) -> list[tuple[str, PodTerm]]:
-    """(namespace of its pod, term) of the anti-affinity of pods on nodes that is about some member."""
-    distinct = list({pod.labels: pod for pod in members}.values())
-    found = {
-        (namespace, term): None
-        for (namespace, shape), _ in excluding
-        for term in shape.pod_anti_affinity
-        if any(means(term, namespace, pod) for pod in distinct)
-    }
-    return sorted(found, key=repr)
+def _is_about(having: Having, faces: Sequence[Pod]) -> bool:
+    namespace, terms = having
+    return any(means(term, namespace, pod) for term in terms for pod in faces)
 
 
-def _kinds(members: Sequence[Pod], foreign: Sequence[tuple[str, PodTerm]]) -> tuple[Kind, ...]:
+def _kinds(members: Sequence[Pod], about: Sequence[Having]) -> tuple[Kind, ...]:
     affinities = {pod.shape.pod_affinity: None for pod in members if pod.shape.pod_affinity}
     antis = {term: None for pod in members for term in pod.shape.pod_anti_affinity}
     found: dict[tuple[object, ...], list[Pod]] = {}
@@ -263,7 +253,7 @@ def _kinds(members: Sequence[Pod], foreign: Sequence[tuple[str, PodTerm]]) -> tu
             alike[pod.labels] = (
                 *(means_all(terms, pod.namespace, pod) for terms in affinities),
                 *(means(term, pod.namespace, pod) for term in antis),
-                *(means(term, namespace, pod) for namespace, term in foreign),
+                *(means(term, namespace, pod) for namespace, terms in about for term in terms),
             )
         what = pod.shape
         key = (
@@ -360,14 +350,14 @@ def _clashes(kinds: Sequence[Kind]) -> frozenset[tuple[int, int]]:
 
 
 def _shut(
-    state: ClusterState, kinds: Sequence[Kind], excluding: _Pods, on_nodes: Sequence[Pod]
+    state: ClusterState, kinds: Sequence[Kind], apart: _Apart, on_nodes: Sequence[Pod]
 ) -> tuple[Places, ...]:
     made: list[Places] = []
     for kind in kinds:
         member = kind.pods[0]
         shut: dict[str, set[str]] = {}
-        for (namespace, shape), pods in excluding:
-            for term in shape.pod_anti_affinity:
+        for (namespace, terms), pods in apart:
+            for term in terms:
                 if means(term, namespace, member):
                     names = [pod.node for pod in pods]
                     shut.setdefault(term.topology_key, set()).update(_labels(state, names, term.topology_key))
@@ -378,16 +368,11 @@ def _shut(
     return tuple(made)
 
 
-def _taken(state: ClusterState, kinds: Sequence[Kind], excluding: _Pods) -> tuple[frozenset[str], ...]:
+def _taken(state: ClusterState, kinds: Sequence[Kind], holding: _Holding) -> tuple[frozenset[str], ...]:
     made = []
     for kind in kinds:
-        ports = kind.pods[0].shape.host_ports
-        names = (
-            pod.node
-            for (_, shape), pods in excluding
-            if ports and shape.host_ports and clash(ports, shape.host_ports)
-            for pod in pods
-        )
+        mine = kind.pods[0].shape.host_ports
+        names = (pod.node for ports, pods in holding if clash(mine, ports) for pod in pods)
         made.append(frozenset(name for name in names if name in state.nodes))
     return tuple(made)
 

@@ -24,6 +24,8 @@ class Roster:
     ``succeeded``: how many have ended well; they hold nothing and are no members any more, and the group is
     not short because of them.
 
+    ``pairwise``: whether a waiting member has terms or host ports; ``faces``: one of each set of labels.
+
     An unbound member is none of these when its deletion has begun (as upstream skips it) or when a newer
     pod has taken its name: it will never be placed.
     """
@@ -36,6 +38,8 @@ class Roster:
     succeeded: int
     pods: int
     unfinished: int
+    pairwise: bool
+    faces: tuple[Pod, ...]
 
     @property
     def need(self) -> int:
@@ -118,4 +122,6 @@ def _sorted_out(state: ClusterState, key: str) -> Roster:
         succeeded=succeeded,
         pods=len(pods),
         unfinished=sum(not pod.finished for pod in pods),
+        pairwise=any(pod.shape.pairwise for pod in waiting),
+        faces=tuple({pod.labels: pod for pod in reversed(waiting)}.values()),
     )

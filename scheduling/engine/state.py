@@ -19,7 +19,7 @@ from scheduling.engine.buckets import Buckets
 from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.eligibility import bar
-from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodGroup, Shape
+from scheduling.engine.model import TAS_GATES, Eligibility, HostPort, Node, Pod, PodGroup, PodTerm
 from scheduling.engine.topology import TopologyIndex
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 Bars = NDArray[np.int8]
 """``eligibility.Bar`` per row of the columns; meaningless on vacant rows."""
 
-Excluding = tuple[str, Shape]
-"""(namespace, shape) of pods on nodes that keep others away: by anti-affinity or by host ports."""
+Apart = tuple[str, tuple[PodTerm, ...]]
+"""Namespace and anti-affinity terms of pods."""
 
 _ELIGIBILITY_CLASSES = 256
 """How many classes of members keep their bars: the least recently asked goes first."""
@@ -51,7 +51,8 @@ class ClusterState:
         self.columns = Columns()
         self._by_group: Buckets[str] = Buckets()
         self._by_node: Buckets[str] = Buckets()
-        self._excluding: Buckets[Excluding] = Buckets()
+        self._apart: Buckets[Apart] = Buckets()
+        self._holding: Buckets[tuple[HostPort, ...]] = Buckets()
         self._uids: dict[str, tuple[str, ...]] = {}
         self._uids_shared = False
         self._indexes: dict[str | None, TopologyIndex] = {}
@@ -92,13 +93,17 @@ class ClusterState:
         )
 
     @property
-    def keeps_away(self) -> bool:
-        """Whether any pod on a node keeps others away."""
-        return len(self._excluding) > 0
+    def apart(self) -> Iterable[Apart]:
+        """Every anti-affinity of unfinished pods on nodes, each once, in no order."""
+        return self._apart
 
-    def excluding(self) -> list[tuple[Excluding, list[Pod]]]:
-        """The unfinished pods on nodes that keep others away, alike ones together."""
-        return [(key, [self.pods[uid] for uid in self._excluding.get(key)]) for key in self._excluding]
+    def pods_apart(self, apart: Apart) -> list[Pod]:
+        """The unfinished pods on nodes that have it."""
+        return [self.pods[uid] for uid in self._apart.get(apart)]
+
+    def holding(self) -> list[tuple[tuple[HostPort, ...], list[Pod]]]:
+        """The unfinished pods on nodes with host ports, by these."""
+        return [(ports, [self.pods[uid] for uid in self._holding.get(ports)]) for ports in self._holding]
 
     def free(self, node_name: str) -> dict[str, int]:
         """Allocatable less the requests of bound unfinished pods; negative on an over-committed node.
@@ -190,8 +195,10 @@ class ClusterState:
             self._by_group.add(pod.group_key, pod.uid)
         if pod.node and not pod.finished:
             self._by_node.add(pod.node, pod.uid)
-            if pod.shape.excludes:
-                self._excluding.add((pod.namespace, pod.shape), pod.uid)
+            if pod.shape.pod_anti_affinity:
+                self._apart.add((pod.namespace, pod.shape.pod_anti_affinity), pod.uid)
+            if pod.shape.host_ports:
+                self._holding.add(pod.shape.host_ports, pod.uid)
             self._charge(pod, 1)
 
     def remove_pod(self, uid: str) -> None:
@@ -238,7 +245,8 @@ class ClusterState:
         other.columns = self.columns.copy()
         other._by_group = self._by_group.copy()
         other._by_node = self._by_node.copy()
-        other._excluding = self._excluding.copy()
+        other._apart = self._apart.copy()
+        other._holding = self._holding.copy()
         other._uids = self._uids
         other._uids_shared = self._uids_shared = True
         other._indexes = self._indexes.copy()
@@ -274,8 +282,10 @@ class ClusterState:
             self._by_group.discard(pod.group_key, uid)
         if pod.node and not pod.finished:
             self._by_node.discard(pod.node, uid)
-            if pod.shape.excludes:
-                self._excluding.discard((pod.namespace, pod.shape), uid)
+            if pod.shape.pod_anti_affinity:
+                self._apart.discard((pod.namespace, pod.shape.pod_anti_affinity), uid)
+            if pod.shape.host_ports:
+                self._holding.discard(pod.shape.host_ports, uid)
             self._charge(pod, -1)
         return pod
 

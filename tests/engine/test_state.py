@@ -183,9 +183,8 @@ def observed(state: ClusterState) -> dict[str, object]:
         "pods_on": {name: state.pods_on(name) for name in (*sorted(state.nodes), "gone")},
         "members": {key: state.members(key) for key in state.group_keys()},
         "over_committed": state.over_committed(),
-        "excluding": sorted(
-            (repr(kind), sorted(pod.uid for pod in pods)) for kind, pods in state.excluding()
-        ),
+        "apart": sorted((repr(one), sorted(pod.uid for pod in state.pods_apart(one))) for one in state.apart),
+        "holding": sorted((ports, sorted(pod.uid for pod in pods)) for ports, pods in state.holding()),
         "waiting": waiting(state),
         "decisions": [repr(decide(state, key)) for key in state.group_keys()],
     }
