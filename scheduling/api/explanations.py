@@ -89,7 +89,7 @@ class ExplanationOut(Schema):
     conflict_nodes: list[str] = Field(description="Nodes of bound members that are gone or unlabelled.")
     over_committed: list[str] = Field(description="Nodes that hold more than they have.")
     unmodelled: list[str]
-    method: str = Field(description="counting, heuristic, or empty.")
+    method: str = Field(description="counting, heuristic, search, solver, or empty.")
 
 
 @router.get(

@@ -8,75 +8,158 @@ is an upper bound only: what exceeds it is proved not to fit; what does not is s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Columns, Ints
 from scheduling.engine.eligibility import Bar
 from scheduling.engine.roster import Kind
-from scheduling.engine.state import Bars, ClusterState
+from scheduling.engine.shapes import COUNT_LIMIT, Bars, DomainCounts, ShapeView, per_row
+from scheduling.engine.state import ClusterState
 from scheduling.engine.topology import TopologyIndex
 
-COUNT_LIMIT = 1 << 31
-"""Counts of members on one node saturate here, so that sums and sort keys stay inside int64."""
-
 _SUM_LIMIT = 1 << 62
+
+_NONE = int(Bar.NONE)
 
 Room = Mapping[str, Ints]
 """resource -> amount per row of the columns."""
 
 
-@dataclass(frozen=True, slots=True)
 class Field:
-    """The candidate nodes as the kinds of one group see them.
+    """The candidate nodes as the kinds of one group see them; to be read before the state changes next.
 
-    ``bars``: per kind, per position of the index, an ``eligibility.Bar``. ``room``: what counts as free,
-    per row. ``caps``: per kind, how many of it each position takes alone. ``sums``: the same per domain.
+    ``room``: what counts as free, per row. ``sums``: per kind, how many of it each domain takes alone.
+    ``kept``: per kind, what the state keeps of it and of its domains; nothing for a part of an index or for
+    nodes that are only thought of.
     """
 
-    index: TopologyIndex
-    kinds: Sequence[Kind]
-    bars: tuple[Bars, ...]
-    room: Room
-    caps: tuple[Ints, ...]
-    sums: tuple[Ints, ...]
+    def __init__(
+        self,
+        index: TopologyIndex,
+        kinds: Sequence[Kind],
+        bars: Sequence[Bars],
+        room: Room,
+        row_caps: Sequence[Ints],
+        kept: Sequence[tuple[ShapeView, DomainCounts]] = (),
+    ) -> None:
+        self.index = index
+        self.kinds = kinds
+        self.room = room
+        self.kept = kept
+        self._row_bars = bars
+        self._row_caps = row_caps
+        self.sums = (
+            tuple(counts.places for _, counts in kept)
+            if kept
+            else tuple(index.sums(cap) for cap in self.caps)
+        )
 
-    def eligible(self, kind: int) -> Bools:
-        open_to: Bools = self.bars[kind] == Bar.NONE
+    @cached_property
+    def bars(self) -> tuple[Bars, ...]:
+        """Per kind, per position of the index, an ``eligibility.Bar``."""
+        return tuple(self.index.take(bars) for bars in self._row_bars)
+
+    @cached_property
+    def caps(self) -> tuple[Ints, ...]:
+        """Per kind, how many of it each position takes alone."""
+        return tuple(self.index.take(caps) for caps in self._row_caps)
+
+    def eligible_in(self, kind: int) -> Ints:
+        """Per domain, nodes that a kind may use, room apart."""
+        if self.kept:
+            return self.kept[kind][1].eligible
+        return self.index.sums(self.eligible(kind).astype(np.int64))
+
+    def caps_at(self, kind: int, rows: Ints) -> Ints:
+        """The same for some rows of the columns."""
+        return self._row_caps[kind][rows]
+
+    def open_at(self, kind: int, rows: Ints) -> Bools:
+        """Whether a kind may use some rows of the columns, room apart."""
+        open_to: Bools = self._row_bars[kind][rows] == _NONE
         return open_to
 
-    def most(self) -> Ints:
+    def eligible(self, kind: int) -> Bools:
+        """Per position, whether a kind may use the node, room apart."""
+        return self._open[kind]
+
+    @cached_property
+    def _open(self) -> tuple[Bools, ...]:
+        if self.kept:
+            return tuple(self.index.take(view.open) for view, _ in self.kept)
+        return tuple(bars == _NONE for bars in self.bars)
+
+    @cached_property
+    def all_open(self) -> bool:
+        """Whether every kind may use every node."""
+        sizes = self.index.sizes
+        return all(np.array_equal(self.eligible_in(kind), sizes) for kind in range(len(self.kinds)))
+
+    @cached_property
+    def asks(self) -> tuple[tuple[str, ...], Ints]:
+        """The resources that the kinds request, sorted, and how much of them: [kind, resource]."""
+        requests = [dict(kind.requests) for kind in self.kinds]
+        resources = tuple(sorted({resource for asked in requests for resource in asked}))
+        rows = [[min(asked.get(resource, 0), AMOUNT_LIMIT) for resource in resources] for asked in requests]
+        return resources, np.array(rows, np.int64).reshape(len(requests), len(resources))
+
+    @cached_property
+    def bound(self) -> Ints:
         """Upper bound per domain of members that can be in it at once; exact for one kind."""
         return _most(self)
 
+    def most(self) -> Ints:
+        return self.bound
+
+    def like(self, bars: Sequence[Bars], room: Room) -> Field:
+        """The same nodes and kinds with other bars (per row) or other room."""
+        rows = len(bars[0]) if bars else 0
+        caps = [
+            np.where(bar == Bar.NONE, per_row(room, rows, kind.requests), 0)
+            for kind, bar in zip(self.kinds, bars, strict=True)
+        ]
+        return Field(self.index, self.kinds, bars, room, caps)
+
+    def emptied(self, alloc: Room, own: Room) -> Field:
+        """The same nodes with every pod gone but the group's own; ``alloc``: what nodes offer, ``own``: what
+        those hold, per row.
+        """
+        room = {
+            resource: alloc[resource] - own[resource] if resource in own else alloc[resource]
+            for resource in alloc
+        }
+        return self.like(self._row_bars, room)
+
+    def barred(self, bars: Sequence[Bars]) -> Field:
+        """The same nodes with more bars, per kind and row; those that are there already count first."""
+        added = [np.where(old == _NONE, new, old) for old, new in zip(self._row_bars, bars, strict=True)]
+        return self.like(added, self.room)
+
+    def unbarred(self, lifted: Sequence[Bar]) -> Field:
+        """The same nodes with some bars lifted."""
+        bars = [np.where(np.isin(bars, lifted), np.int8(Bar.NONE), bars) for bars in self._row_bars]
+        return self.like(bars, self.room)
+
 
 def field(state: ClusterState, index: TopologyIndex, kinds: Sequence[Kind]) -> Field:
-    """The nodes as they are now."""
-    bars = tuple(state.bars(kind.eligibility)[index.order] for kind in kinds)
-    return _field(index, kinds, bars, state.columns.free)
+    """The nodes as they are now; ``index``: the current one of its key, or a part of it."""
+    bars = [state.bars(kind.eligibility) for kind in kinds]
+    kept = [state.shape(kind.requests, kind.eligibility, index.key) for kind in kinds]
+    caps = [view.caps for view, _ in kept]
+    whole = index is state.index(index.key)
+    return Field(index, kinds, bars, state.columns.free, caps, kept if whole else ())
 
 
 def emptied(state: ClusterState, now: Field, own: Room) -> Field:
-    """The same nodes with every pod gone but the group's own; ``own``: what those hold, per row."""
-    alloc = state.columns.alloc
-    room = {
-        resource: alloc[resource] - own[resource] if resource in own else alloc[resource]
-        for resource in alloc
-    }
-    return _field(now.index, now.kinds, now.bars, room)
+    """See ``Field.emptied``."""
+    return now.emptied(state.columns.alloc, own)
 
 
 def unbarred(seen: Field, lifted: Sequence[Bar]) -> Field:
-    """The same nodes with some bars lifted."""
-    bars = tuple(np.where(np.isin(bars, lifted), np.int8(Bar.NONE), bars) for bars in seen.bars)
-    return _field(seen.index, seen.kinds, bars, seen.room)
-
-
-def barred(seen: Field, bars: Sequence[Bars]) -> Field:
-    """The same nodes with more bars, per kind and position; those that are there already count first."""
-    added = tuple(np.where(old == Bar.NONE, new, old) for old, new in zip(seen.bars, bars, strict=True))
-    return _field(seen.index, seen.kinds, added, seen.room)
+    """See ``Field.unbarred``."""
+    return seen.unbarred(lifted)
 
 
 def held_by(columns: Columns, pods: Sequence[tuple[str, tuple[tuple[str, int], ...]]]) -> Room:
@@ -91,81 +174,66 @@ def held_by(columns: Columns, pods: Sequence[tuple[str, tuple[tuple[str, int], .
     return held
 
 
-def per_row(room: Room, rows: int, requests: Sequence[tuple[str, int]]) -> Ints:
-    """Members of one kind that each row takes, eligibility apart. A resource nobody has is 0 everywhere; a
-    resource that is not requested is not looked at, over-committed or not.
-    """
-    caps = np.full(rows, COUNT_LIMIT, np.int64)
-    for resource, amount in requests:
-        column = room.get(resource)
-        if column is None:
-            return np.zeros(rows, np.int64)
-        if amount > 0:
-            np.minimum(caps, column // min(amount, AMOUNT_LIMIT), out=caps)
-    return np.maximum(caps, 0, out=caps)
-
-
-def _field(index: TopologyIndex, kinds: Sequence[Kind], bars: tuple[Bars, ...], room: Room) -> Field:
-    rows = len(next(iter(room.values()))) if room else 0
-    caps = tuple(
-        np.where(bar == Bar.NONE, per_row(room, rows, kind.requests)[index.order], 0)
-        if rows
-        else _none(index)
-        for kind, bar in zip(kinds, bars, strict=True)
-    )
-    return Field(index, kinds, bars, room, caps, tuple(index.sums(cap) for cap in caps))
-
-
 def _none(index: TopologyIndex) -> Ints:
     return np.zeros(len(index.order), np.int64)
 
 
 def _most(seen: Field) -> Ints:
-    counts = [len(kind.pods) for kind in seen.kinds]
-    each = [np.minimum(sums, count) for sums, count in zip(seen.sums, counts, strict=True)]
-    bound: Ints = np.stack(each).sum(axis=0)
-    if len(seen.kinds) < 2:
+    counts = np.array([len(kind.pods) for kind in seen.kinds], np.int64)
+    each = np.minimum(np.stack(seen.sums), counts[:, None])
+    bound: Ints = each.sum(axis=0)
+    if len(seen.kinds) < 2 or not len(bound):
         return bound
-    for resource in sorted({resource for kind in seen.kinds for resource, _ in kind.requests}):
-        np.minimum(bound, _most_by_sum(seen, each, resource), out=bound)
-    for kind in range(len(seen.kinds)):
-        np.minimum(bound, _most_by_dominance(seen, each, kind), out=bound)
+    _, asks = seen.asks
+    supply = _supply(seen)
+    weights = _weights(asks)
+    # Where everybody's demand is met nothing is bounded; only the rest needs a closer look.
+    sure = int(asks.max()) * int(each.max()) * len(each) < _SUM_LIMIT
+    over = (asks.T @ each > supply).any(axis=1) if sure else np.ones(len(supply), bool)
+    for resource in np.flatnonzero(over).tolist():
+        np.minimum(bound, _smallest_first(supply[resource], each, asks[:, resource].tolist()), out=bound)
+    sure = int(weights.max()) * int(each.max()) * len(each) < _SUM_LIMIT
+    over = (weights @ each > np.stack(seen.sums)).any(axis=1) if sure else np.ones(len(each), bool)
+    for kind in np.flatnonzero(over).tolist():
+        np.minimum(bound, _most_by_dominance(seen, each, kind, weights[kind].tolist()), out=bound)
     return bound
 
 
-def _most_by_sum(seen: Field, each: Sequence[Ints], resource: str) -> Ints:
-    """No more members than the free amount of one resource feeds, the smallest first.
-
-    Counted on the nodes that some kind asking for the resource can use; a node below zero offers nothing.
+def _supply(seen: Field) -> Ints:
+    """[resource, domain]: what there is of each requested resource on the nodes that some kind asking for it
+    can use; a node below zero offers nothing.
     """
-    asks = [dict(kind.requests).get(resource, 0) for kind in seen.kinds]
-    usable = np.zeros(len(seen.index.order), bool)
-    for kind, ask in enumerate(asks):
-        if ask > 0:
-            usable |= seen.caps[kind] > 0
-    if resource in seen.room:
-        offered = np.where(usable, np.maximum(seen.room[resource][seen.index.order], 0), 0)
-    else:
-        offered = _none(seen.index)
-    if len(offered) and int(offered.max()) * len(offered) >= _SUM_LIMIT:
-        return np.full(len(seen.index.domains), _SUM_LIMIT, np.int64)
-    return _smallest_first(seen.index.sums(offered), each, asks)
+    resources, asks = seen.asks
+    none = _none(seen.index)
+    offered = np.stack(
+        [seen.index.take(seen.room[name]) if name in seen.room else none for name in resources]
+    )
+    np.maximum(offered, 0, out=offered)
+    takes = np.stack(seen.caps) > 0
+    offered[~((asks.T > 0)[:, :, None] & takes).any(axis=1)] = 0
+    supply: Ints = np.add.reduceat(offered, seen.index.starts, axis=1)
+    unsure = offered.max(axis=1) >= _SUM_LIMIT // offered.shape[1]
+    supply[unsure] = _SUM_LIMIT
+    return supply
 
 
-def _most_by_dominance(seen: Field, each: Sequence[Ints], small: int) -> Ints:
+def _weights(asks: Ints) -> Ints:
+    """[kind, other]: how many places for one kind a member of the other takes at least."""
+    ratios = asks[None, :, :] // np.maximum(asks, 1)[:, None, :]
+    ratios[np.broadcast_to((asks == 0)[:, None, :], ratios.shape)] = COUNT_LIMIT
+    weights: Ints = np.minimum(ratios.min(axis=2), COUNT_LIMIT)
+    return weights
+
+
+def _most_by_dominance(seen: Field, each: Ints, small: int, weights: Sequence[int]) -> Ints:
     """No more members than the places for one kind allow, when a member of another kind takes w of its
     places.
 
     w = the least ratio of the requests, 0 where the other kind may use a node of the domain that this one
     may not.
     """
-    wanted = [(resource, amount) for resource, amount in seen.kinds[small].requests if amount > 0]
-    weights: list[Ints] = []
-    for kind, other in enumerate(seen.kinds):
-        asks = dict(other.requests)
-        weight = min((asks.get(resource, 0) // amount for resource, amount in wanted), default=0)
-        weights.append(np.where(_strays(seen, kind, small), 0, min(weight, COUNT_LIMIT)))
-    return _smallest_first_weighted(seen.sums[small], each, weights)
+    asks = [np.where(_strays(seen, kind, small), 0, weight) for kind, weight in enumerate(weights)]
+    return _smallest_first_weighted(seen.sums[small], each, asks)
 
 
 def _strays(seen: Field, kind: int, other: int) -> Bools:
@@ -176,7 +244,7 @@ def _strays(seen: Field, kind: int, other: int) -> Bools:
     return strays
 
 
-def _smallest_first(supply: Ints, each: Sequence[Ints], asks: Sequence[int]) -> Ints:
+def _smallest_first(supply: Ints, each: Ints, asks: Sequence[int]) -> Ints:
     """Per domain: most members that ``supply`` feeds when kind k asks ``asks[k]`` and has ``each[k]``
     members.
     """
@@ -192,11 +260,11 @@ def _smallest_first(supply: Ints, each: Sequence[Ints], asks: Sequence[int]) -> 
     return fed
 
 
-def _smallest_first_weighted(supply: Ints, each: Sequence[Ints], asks: Sequence[Ints]) -> Ints:
+def _smallest_first_weighted(supply: Ints, each: Ints, asks: Sequence[Ints]) -> Ints:
     """As ``_smallest_first`` with an ask that differs by domain."""
     asked = np.stack(asks)
     order = np.argsort(asked, axis=0, kind="stable")
-    members = np.take_along_axis(np.stack(each), order, axis=0)
+    members = np.take_along_axis(each, order, axis=0)
     asked = np.take_along_axis(asked, order, axis=0)
     left = supply.copy()
     fed = np.zeros(len(supply), np.int64)

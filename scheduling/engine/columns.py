@@ -7,6 +7,7 @@ Nothing may depend on the order of slots: whoever needs an order takes it from `
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 
 import numpy as np
@@ -30,7 +31,10 @@ class Columns:
     ``slot``: node name -> row; ``node``: row -> node name, "" when vacant. ``alloc``/``free``: resource ->
     column; free is allocatable less the requests of bound unfinished pods and is negative on an
     over-committed node. ``pods_on``: number of such pods. ``changed``: value of ``clock`` when something
-    other than room last changed about the node (labels, taints, cordon, readiness, name).
+    other than room last changed about the node (labels, taints, cordon, readiness, name). ``version``:
+    how many changes of any kind there were; ``line``: the same object in copies that have not changed since
+    they parted, so that equal lines and versions mean equal columns; ``offer``: the same object for as long
+    as no node comes, goes, or changes in what it offers or who may use it.
     """
 
     def __init__(self) -> None:
@@ -41,12 +45,36 @@ class Columns:
         self.pods_on: Ints = np.zeros(_FIRST_ROWS, np.int64)
         self.changed: Ints = np.zeros(_FIRST_ROWS, np.int64)
         self.clock = 0
+        self.line = object()
+        self.offer = object()
+        self._line_is_shared = False
+        self._log = array("q")
+        self._dropped = 0
         self._vacant: list[int] = []
 
     @property
     def rows(self) -> int:
         """Length of every column, vacant rows included."""
         return len(self.pods_on)
+
+    @property
+    def version(self) -> int:
+        return self._dropped + len(self._log)
+
+    @property
+    def line_is_shared(self) -> bool:
+        """Whether a copy that has not changed since may exist."""
+        return self._line_is_shared
+
+    def changed_since(self, version: int) -> Ints | None:
+        """Rows changed after a version of this line, ascending; None when they are so many, or so long ago,
+        that looking at every row is quicker.
+        """
+        first = version - self._dropped
+        if first < 0 or (len(self._log) - first) * 4 > self.rows:
+            return None
+        rows = np.sort(np.frombuffer(self._log[first:], np.int64))
+        return rows if len(rows) < 2 else rows[np.append(True, rows[1:] != rows[:-1])]
 
     def add(self, name: str) -> int:
         """Take a row for a node that is not there yet; everything on it is zero."""
@@ -68,11 +96,15 @@ class Columns:
             column[row] = 0
         self.node[row] = ""
         self._vacant.append(row)
+        self.offer = object()
+        self._note(row)
 
     def touch(self, row: int) -> None:
         """Note that the node of this row changed in something other than room."""
         self.clock += 1
         self.changed[row] = self.clock
+        self.offer = object()
+        self._note(row)
 
     def set_allocatable(self, row: int, amounts: Iterable[tuple[str, int]]) -> None:
         """Replace what the node offers; what is used stays."""
@@ -83,6 +115,8 @@ class Columns:
             amount = new.get(resource, 0)
             self.free[resource][row] += amount - alloc[row]
             alloc[row] = amount
+        self.offer = object()
+        self._note(row)
 
     def charge(self, row: int, requests: Iterable[tuple[str, int]], pods: int) -> None:
         """Take room for one pod (``pods`` 1) or give it back (``pods`` -1)."""
@@ -90,6 +124,7 @@ class Columns:
             self._need(resource)
             self.free[resource][row] -= pods * min(amount, AMOUNT_LIMIT)
         self.pods_on[row] += pods
+        self._note(row)
 
     def copy(self) -> Columns:
         other = Columns()
@@ -101,7 +136,22 @@ class Columns:
         other.changed = self.changed.copy()
         other.clock = self.clock
         other._vacant = self._vacant.copy()
+        other._log = self._log[:]
+        other._dropped = self._dropped
+        other.line = self.line
+        other.offer = self.offer
+        other._line_is_shared = self._line_is_shared = True
         return other
+
+    def _note(self, row: int) -> None:
+        """Log that something changed on a row. Of the log is kept what ``changed_since`` may look at."""
+        if self._line_is_shared:
+            self.line, self._line_is_shared = object(), False
+        self._log.append(row)
+        if len(self._log) > self.rows:
+            half = len(self._log) // 2
+            self._dropped += half
+            del self._log[:half]
 
     def _need(self, resource: str) -> None:
         if resource not in self.alloc:

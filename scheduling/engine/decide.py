@@ -15,7 +15,7 @@ import numpy as np
 from scheduling.engine import mixed, pairwise, uniform
 from scheduling.engine.candidates import Candidates, Conflict, candidates, enforced
 from scheduling.engine.capacity import Field, field, held_by
-from scheduling.engine.columns import Ints
+from scheduling.engine.counts import DomainRows
 from scheduling.engine.decision import Decision, DomainCount, Funnel, ShapeCount, VerdictSummary
 from scheduling.engine.explain import Pairs, shortfalls
 from scheduling.engine.packing import Packing, assignments, wholly_free
@@ -23,7 +23,7 @@ from scheduling.engine.pairwise_rules import Rules, rules, without_strangers
 from scheduling.engine.profiles.releases import RELEASES
 from scheduling.engine.profiles.upstream import decide_upstream
 from scheduling.engine.reasons import Reason, Verdict
-from scheduling.engine.roster import Kind, Roster, roster
+from scheduling.engine.roster import Kind, Requests, Roster, roster
 from scheduling.engine.state import ClusterState
 from scheduling.engine.topology import ALL_NODES, TopologyIndex
 
@@ -77,7 +77,7 @@ def held_reason(who: Roster) -> Reason | None:
 
 def undisputed(state: ClusterState, who: Roster) -> Candidates | Conflict:
     """Where to look, or what contradicts itself; the members to be placed must name one scheduler."""
-    if len({pod.scheduler_name for pod in who.waiting}) > 1:
+    if len(who.schedulers) > 1:
         return Conflict(Reason.SCHEDULER_NAME, (), ())
     return candidates(state, who)
 
@@ -101,35 +101,36 @@ def _start(state: ClusterState, who: Roster, profile: str) -> Decision:
         bound=len(who.bound),
         members=who.known,
         gated=len(who.gated),
-        shapes=_shapes(who, frozenset()),
+        shapes=_shapes(who, (), None),
     )
 
 
-def _shapes(who: Roster, placed: frozenset[str]) -> tuple[ShapeCount, ...]:
-    """Members by what they request, sorted by it; ``placed``: uids of those this decision places."""
-    counts: dict[tuple[tuple[str, int], ...], list[int]] = {}
-    for pod in (*who.bound, *who.waiting, *who.gated):
-        count = counts.setdefault(pod.shape.requests, [0, 0, 0])
-        count[0] += 1
-        count[1] += pod.node != ""
-        count[2] += pod.uid in placed
-    return tuple(ShapeCount(requests, *counts[requests]) for requests in sorted(counts))
+def _shapes(who: Roster, kinds: Sequence[Kind], best: Packing | None) -> tuple[ShapeCount, ...]:
+    """Members by what they request, sorted by it, with those that the packing places."""
+    placed: dict[Requests, int] = {}
+    if best is not None:
+        for kind, take in zip(kinds, best.takes, strict=True):
+            placed[kind.requests] = placed.get(kind.requests, 0) + int(take.sum())
+    return tuple(
+        ShapeCount(requests, members, bound, placed.get(requests, 0))
+        for requests, members, bound in who.counts()
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
     """``best``: the packing chosen, None when none was found. ``others``: how many each feasible domain
-    takes, best first. ``tried``: packings of the heuristic, by domain. ``proved``: nothing can fit.
-    ``exhausted``: domains of which a search has shown it.
+    takes, best first. ``tried``: the best packings of several kinds, by domain. ``refuted``: domains that
+    the bound allows and a search proved too small. ``proved``: nothing can fit.
     """
 
     best: Packing | None
     others: list[tuple[int, int]]
     feasible: int
     tried: dict[int, Packing]
+    refuted: frozenset[int]
     proved: bool
     method: str
-    exhausted: frozenset[int] = frozenset()
 
 
 def _evaluate(state: ClusterState, who: Roster, where: Candidates, start: Decision) -> Decision:
@@ -154,47 +155,55 @@ def _field(state: ClusterState, index: TopologyIndex, kinds: Sequence[Kind], bet
 
 
 def _search(state: ClusterState, seen: Field, missing: int, between: Rules | None) -> _Answer:
+    none: frozenset[int] = frozenset()
     if not seen.index.domains:
-        return _Answer(None, [], 0, {}, True, "counting")
-    whole = wholly_free(state.columns, seen.index, seen.kinds)
+        return _Answer(None, [], 0, {}, none, True, "counting")
     if between is not None and between.among_members:
+        whole = wholly_free(state.columns, seen.index, seen.kinds)
         return _searched(pairwise.search(between, seen, whole, missing))
     if len(seen.kinds) == 1:
-        ranked, takes, _ = uniform.ranking(seen, whole, missing)
-        best = uniform.pack(seen, whole, int(ranked[0])) if len(ranked) else None
-        others = [(int(domain), int(takes[domain])) for domain in ranked[:_SHOWN_WHEN_PLACED]]
-        return _Answer(best, others, len(ranked), {}, best is None, "counting")
-    found, tried = mixed.search(seen, whole, missing)
-    proved = not found and bool((seen.most() < missing).all())
+        ranked = uniform.ranking(state.columns, seen, missing, _SHOWN_WHEN_PLACED)
+        best = uniform.pack(state.columns, seen, ranked.best[0]) if ranked.feasible else None
+        others = list(zip(ranked.best, ranked.takes, strict=True))
+        return _Answer(best, others, ranked.feasible, {}, none, best is None, "counting")
+    whole = wholly_free(state.columns, seen.index, seen.kinds)
+    result = mixed.search(seen, whole, missing)
+    found = result.found
     others = [(packing.domain, packing.placed) for packing in found[:_SHOWN_WHEN_PLACED]]
     return _Answer(
-        found[0] if found else None, others, len(found), tried, proved, "counting" if proved else "heuristic"
+        best=found[0] if found else None,
+        others=others,
+        feasible=len(found),
+        tried=result.tried,
+        refuted=frozenset(result.refuted),
+        proved=not found and not result.open,
+        method=result.method,
     )
 
 
 def _searched(made: pairwise.Found) -> _Answer:
+    found = made.packings
     return _Answer(
-        best=made.packings[0] if made.packings else None,
-        others=[(packing.domain, packing.placed) for packing in made.packings[:_SHOWN_WHEN_PLACED]],
-        feasible=len(made.packings),
+        best=found[0] if found else None,
+        others=[(packing.domain, packing.placed) for packing in found[:_SHOWN_WHEN_PLACED]],
+        feasible=len(found),
         tried=made.tried,
+        refuted=made.exhausted,
         proved=made.proved,
         method="counting" if made.proved and not made.exhausted else "search",
-        exhausted=made.exhausted,
     )
 
 
 def _funnel(seen: Field, where: Candidates, answer: _Answer) -> Funnel:
-    usable, room = np.zeros(len(seen.index.order), bool), np.zeros(len(seen.index.domains), bool)
+    usable, room = np.zeros(len(seen.index.domains), bool), np.zeros(len(seen.index.domains), bool)
     for kind, sums in enumerate(seen.sums):
-        usable |= seen.eligible(kind)
+        usable |= seen.eligible_in(kind) > 0
         room |= sums > 0
-    eligible: Ints = seen.index.sums(usable.astype(np.int64))
     return Funnel(
         domains=where.total,
         labelled=len(seen.index.order),
-        eligible=int((eligible > 0).sum()),
-        one_fits=int(room.sum()),
+        eligible=int(np.count_nonzero(usable)),
+        one_fits=int(np.count_nonzero(room)),
         quorum_fits=answer.feasible,
     )
 
@@ -205,17 +214,20 @@ def _placed(seen: Field, who: Roster, start: Decision, answer: _Answer, best: Pa
         start,
         domain=seen.index.domains[best.domain],
         assignments=pairs,
-        shapes=_shapes(who, frozenset(uid for uid, _ in pairs)),
+        shapes=_shapes(who, seen.kinds, best),
         domains=tuple(_feasible(seen, domain, len(who.bound) + placed) for domain, placed in answer.others),
     )
 
 
 def _feasible(seen: Field, domain: int, fits: int) -> DomainCount:
-    part = seen.index.slice(domain)
-    usable = np.zeros(part.stop - part.start, bool)
-    for kind in range(len(seen.kinds)):
-        usable |= seen.eligible(kind)[part]
-    return DomainCount(seen.index.domains[domain], len(usable), int(usable.sum()), fits, 0)
+    nodes = int(seen.index.sizes[domain])
+    if len(seen.kinds) == 1:
+        eligible = int(seen.eligible_in(0)[domain])
+    else:
+        rows = seen.index.order[seen.index.slice(domain)]
+        usable = np.stack([seen.open_at(kind, rows) for kind in range(len(seen.kinds))])
+        eligible = int(usable.any(axis=0).sum())
+    return DomainCount(seen.index.domains[domain], nodes, eligible, fits, 0)
 
 
 def _refused(
@@ -228,8 +240,8 @@ def _refused(
     between: Rules | None,
 ) -> Decision:
     own = held_by(state.columns, [(pod.node, pod.shape.requests) for pod in who.bound])
-    pairs = Pairs(between, without_strangers(state, between, who), answer.exhausted) if between else None
-    counts = shortfalls(state, seen, own, len(who.bound), who.missing, answer.tried, pairs)
+    pairs = Pairs(between, without_strangers(state, between, who)) if between else None
+    counts = shortfalls(state, seen, own, len(who.bound), who.missing, answer.tried, answer.refuted, pairs)
     return replace(
         start,
         verdict=Verdict.PROVED_INFEASIBLE if answer.proved else Verdict.NOT_FOUND,
@@ -239,16 +251,25 @@ def _refused(
     )
 
 
-def _reason(start: Decision, where: Candidates, counts: tuple[DomainCount, ...]) -> str:
+def _reason(start: Decision, where: Candidates, counts: DomainRows | tuple[()]) -> str:
     """That of the best domain; ``never_fits`` only when it is so in every domain."""
     if where.pinned:
         return Reason.STICKY_DOMAIN
-    if not counts:
+    if not isinstance(counts, DomainRows):
         return Reason.NO_SUCH_DOMAIN if start.enforced else Reason.NEVER_FITS
-    return next((count.reason for count in counts if not count.never), Reason.NEVER_FITS)
+    return counts.hopeful or Reason.NEVER_FITS
 
 
 def _fits_across(state: ClusterState, seen: Field, missing: int, between: Rules | None) -> bool:
-    """Whether the group was found to fit over all nodes of the cluster together."""
+    """Whether the group was found, by counting or by the heuristics, to fit over all nodes of the cluster
+    together.
+    """
     everywhere = _field(state, state.index(ALL_NODES), seen.kinds, between)
-    return _search(state, everywhere, missing, between).best is not None
+    if not everywhere.index.domains:
+        return False
+    if between is not None and between.among_members:
+        return _search(state, everywhere, missing, between).best is not None
+    if len(seen.kinds) == 1:
+        return bool(everywhere.sums[0][0] >= missing)
+    whole = wholly_free(state.columns, everywhere.index, seen.kinds)
+    return bool(mixed.search(everywhere, whole, missing, operations=0, solver_runs=0).found)

@@ -5,6 +5,7 @@ Codes and numbers only; sentences are made where they are read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -45,10 +46,9 @@ class DomainCount:
     now. ``short``: members missing to minCount (0: feasible). ``reason``: why short, "" when not.
     ``short_of``: (resource, amount) lacking for the ``short`` members in all eligible nodes together once
     ``fits`` are in; where the sum would do and only its pieces are too small, what the nearest piece lacks
-    for one member. ``causes``: (code, nodes): nodes barred by
-    a code of ``eligibility.BAR_CODE`` (by pods that are there, or by members with ``fits`` in, where pods
-    exclude or want each other), and ``capacity:<resource>`` eligible nodes which, with ``fits`` in, lack that
-    resource for one member more. ``never``: not even with the domain empty and every node of it eligible.
+    for one member. ``causes``: (code, nodes): nodes barred by ``taint``, ``cordoned``, ``node_not_ready``,
+    ``selector``, and ``capacity:<resource>`` eligible nodes which, with ``fits`` in, lack that resource for
+    one member more. ``never``: not even with the domain empty and every node of it eligible.
     """
 
     domain: str
@@ -89,11 +89,13 @@ class Decision:
     node), by pod name: empty when nothing is to be placed. ``domains``: best first. All of them when
     nothing fits; when placed, the chosen one and the next best few. ``conflict_domains``,
     ``conflict_nodes``: where bound members lie that contradict each other, and the nodes that are gone or
-    do not carry the key. ``method``: how it was found or proved, ``counting``, ``heuristic``, ``search``
-    (members that exclude or want each other) or (profiles of kube-scheduler) ``greedy``, "" when none.
-    ``ties``: the domains between which kube-scheduler would roll, the chosen one first; empty when one is
-    best. ``luck``: (k, n): kube-scheduler rolls between nodes too, and of n ways tried k place the group;
-    (0, 0) when that cannot matter.
+    do not carry the key. ``method``: how it was found or proved: ``counting``; ``heuristic`` (found only);
+    ``search``, exact in whole numbers (also of a search that gave up: ``not_found``; always for
+    members that exclude or want each other, unless counting refutes them); ``solver``, found and
+    counted again, or refused on the word of a solver in floating point; ``greedy`` (profiles of
+    kube-scheduler); "" when none. ``ties``: the domains between which kube-scheduler would roll, the chosen
+    one first; empty when one is best. ``luck``: (k, n): kube-scheduler rolls between nodes too, and of n ways
+    tried k place the group; (0, 0) when that cannot matter.
     """
 
     key: str
@@ -111,7 +113,7 @@ class Decision:
     gated: int = 0
     assignments: tuple[tuple[str, str], ...] = ()
     shapes: tuple[ShapeCount, ...] = ()
-    domains: tuple[DomainCount, ...] = ()
+    domains: Sequence[DomainCount] = ()
     funnel: Funnel = NO_FUNNEL
     unlabelled_nodes: int = 0
     fits_across_domains: bool = False

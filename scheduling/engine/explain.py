@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from scheduling.engine.capacity import Field, Room, emptied, unbarred
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
-from scheduling.engine.decision import DomainCount
+from scheduling.engine.counts import DomainRows
 from scheduling.engine.eligibility import BAR_CODE, BAR_REASON, BY_PODS, Bar
 from scheduling.engine.mixed import first_fit
 from scheduling.engine.packing import Packing
@@ -43,25 +43,70 @@ _FEASIBLE, _NOT_FOUND, _CAPACITY, _BARRED, _NEVER = 0, 1, 2, 3, len(_REASONS) - 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """``now``: what pods say about where members may go; ``alone``: when all but the group's own are gone.
-    ``exhausted``: domains of which a search has shown that they do not take the group.
-    """
+    """``now``: what pods say about where members may go; ``alone``: when all but the group's own are gone."""
 
     now: Rules
     alone: Rules
-    exhausted: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
 class _Filled:
     """Every domain with as many members in as are known to fit. ``takes``: per kind, per position;
-    ``placed``: per domain; ``missing_kind``: per domain, the first kind (in member order) of which some are
-    still out.
+    ``inside``: [kind, domain]; ``placed``: per domain; ``missing_kind``: per domain, the first kind (in
+    member order) of which some are still out; ``usable``: per position, whether any kind may use it, None
+    when all may use all.
     """
 
-    takes: tuple[Ints, ...]
-    placed: Ints
-    missing_kind: Ints
+    def __init__(self, seen: Field, takes: tuple[Ints, ...]) -> None:
+        counts = np.array([[len(kind.pods)] for kind in seen.kinds], np.int64)
+        self.takes = takes
+        full = takes is seen.caps
+        self.inside = np.stack(seen.sums if full else [seen.index.sums(take) for take in takes])
+        self.placed: Ints = self.inside.sum(axis=0)
+        self.missing_kind = (self.inside < counts).argmax(axis=0)
+        self.usable: Bools | None = None
+        if not seen.all_open:
+            self.usable = np.logical_or.reduce([seen.eligible(kind) for kind in range(len(seen.kinds))])
+        self._seen = seen
+        self._full = full
+        resources, asks = seen.asks
+        self._asks = dict(zip(resources, asks.T.tolist(), strict=True))
+        self._left: dict[str, Ints] = {}
+
+    def left(self, resource: str) -> Ints:
+        """Per position, what is left with the members in; negative on over-committed nodes."""
+        if resource not in self._left:
+            left = self._room(resource).copy()
+            for take, ask in zip(self.takes, self._asks[resource], strict=True):
+                left -= take * ask
+            self._left[resource] = left
+        return self._left[resource]
+
+    def left_in(self, resource: str) -> Ints:
+        """Per domain, what is left on the nodes that may be used, together."""
+        index = self._seen.index
+        if self._full and self.usable is None:
+            offered = index.sums(np.maximum(self._room(resource), 0))
+            taken: Ints = self.placed * self._asks[resource][0]
+            return offered - taken
+        left = np.maximum(self.left(resource), 0)
+        if self.usable is not None:
+            left[~self.usable] = 0
+        return index.sums(left)
+
+    def lacking(self, kind: int, resource: str) -> Bools:
+        """Per position, whether too little is left for one member more of a kind."""
+        ask = self._asks[resource][kind]
+        lacking: Bools
+        if self._full:
+            lacking = self._room(resource) < (self.takes[0] + 1) * ask
+        else:
+            lacking = self.left(resource) < ask
+        return lacking
+
+    def _room(self, resource: str) -> Ints:
+        if resource not in self._seen.room:
+            return np.zeros(len(self._seen.index.order), np.int64)
+        return self._seen.index.take(self._seen.room[resource])
 
 
 def shortfalls(
@@ -71,88 +116,112 @@ def shortfalls(
     bound: int,
     missing: int,
     tried: Mapping[int, Packing],
+    refuted: Collection[int] = (),
     pairs: Pairs | None = None,
-) -> tuple[DomainCount, ...]:
+) -> DomainRows | tuple[()]:
     """One count per domain of the field, best first: most members in, then the reason that ends soonest,
     then name.
 
     ``own``: what bound members hold; ``bound``: how many they are; ``missing``: members to be placed at once;
-    ``tried``: the packings that a heuristic tried, by domain; ``pairs``: None when pods restrict nothing.
+    ``tried``: the best packings known, by domain; ``refuted``: domains whose bound allows the group and that
+    a search proved too small; ``pairs``: None when no pod restricts the members.
     """
     if not seen.index.domains:
         return ()
     filled = _fill(seen, tried)
-    codes = _codes(state, seen, own, missing, filled.placed, pairs)
+    if pairs is None:
+        codes = _codes(state, seen, own, missing, filled.placed, sorted(refuted))
+    else:
+        codes = _codes_of_pairs(state, seen, own, missing, filled.placed, frozenset(refuted), pairs)
     short = np.maximum(missing - filled.placed, 0)
-    lacks = _lacks(seen, filled, short)
-    causes = _causes(seen, filled, pairs)
-    eligible = seen.index.sums(_any_eligible(seen).astype(np.int64)).tolist()
-    sizes, fits, out = seen.index.sizes.tolist(), (filled.placed + bound).tolist(), short.tolist()
-    order = np.lexsort((np.arange(len(codes)), codes, -filled.placed))
-    return tuple(
-        DomainCount(
-            seen.index.domains[domain],
-            sizes[domain],
-            eligible[domain],
-            fits[domain],
-            out[domain],
-            _REASONS[codes[domain]],
-            lacks[domain],
-            causes[domain],
-            bool(codes[domain] == _NEVER),
-        )
-        for domain in order.tolist()
+    usable = filled.usable
+    eligible = seen.index.sizes if usable is None else seen.index.sums(usable.astype(np.int64))
+    return DomainRows(
+        names=seen.index.domains,
+        order=np.lexsort((codes, -filled.placed)),
+        numbers=np.stack([seen.index.sizes, eligible, filled.placed + bound, short, codes]),
+        reasons=_REASONS,
+        never=_NEVER,
+        lacks=_lacks(seen, filled, short),
+        causes=_causes(seen, filled, pairs),
     )
-
-
-def _any_eligible(seen: Field) -> Bools:
-    usable = np.zeros(len(seen.index.order), bool)
-    for kind in range(len(seen.kinds)):
-        usable |= seen.eligible(kind)
-    return usable
 
 
 def _fill(seen: Field, tried: Mapping[int, Packing]) -> _Filled:
     """The packings that were tried; every other domain filled node by node, the smallest kind first, which is
     certain to fit, and with one kind only is all that fits.
     """
-    counts = np.array([[len(kind.pods)] for kind in seen.kinds], np.int64)
+    if not tried and len(seen.kinds) == 1 and not (seen.sums[0] > len(seen.kinds[0].pods)).any():
+        return _Filled(seen, seen.caps)
     takes = first_fit(seen)
     for domain, packing in tried.items():
         for kind, take in enumerate(packing.takes):
             takes[kind][seen.index.slice(domain)] = take
-    inside = np.stack([seen.index.sums(take) for take in takes])
-    return _Filled(takes, inside.sum(axis=0), (inside < counts).argmax(axis=0))
+    return _Filled(seen, takes)
 
 
 def _codes(
-    state: ClusterState, seen: Field, own: Room, missing: int, placed: Ints, pairs: Pairs | None
+    state: ClusterState, seen: Field, own: Room, missing: int, placed: Ints, refuted: Sequence[int]
 ) -> Ints:
     """Per domain: room now, room when empty, room when empty and open to all; the first that would do names
-    the reason.
+    the reason. What is refuted now is refuted for good where nothing could leave or be lifted.
     """
-    most = pairs.now.most if pairs else Field.most
-    empty = emptied(state, seen, own)
-    if pairs:
-        empty = pairs.alone.applied(state, unbarred(empty, BY_PODS))
-    open_to_all = unbarred(empty, _BLAME)
-    when_empty = most(empty) >= missing
-    when_open = most(open_to_all) >= missing
+    if len(seen.kinds) == 1 and not own and seen.kept:
+        view, _ = seen.kept[0]
+        when_empty = view.places_when_empty(state.columns, seen.kinds[0].requests, seen.index) >= missing
+    else:
+        when_empty = emptied(state, seen, own).most() >= missing
     codes = np.full(len(placed), _NEVER, np.int64)
-    if (when_open & ~when_empty).any():
-        codes = np.where(when_open, _blamed(empty, missing, most), codes)
+    if len(refuted) or not when_empty.all():
+        empty = emptied(state, seen, own)
+        when_open = unbarred(empty, _BLAME).most() >= missing
+        for domain in refuted:
+            when_empty[domain] &= _differs(seen, empty, domain)
+            when_open[domain] &= when_empty[domain] or any(
+                bars[seen.index.slice(domain)].any() for bars in seen.bars
+            )
+        if (when_open & ~when_empty).any():
+            codes = np.where(when_open, _blamed(empty, missing), codes)
     codes[when_empty] = _CAPACITY
-    maybe = most(seen) >= missing
-    if pairs:
-        maybe[sorted(pairs.exhausted)] = False
-        tight = frozenset(np.flatnonzero(~maybe & (codes == _CAPACITY)).tolist()) & pairs.exhausted
-        codes[sorted(never(pairs.alone, open_to_all, missing, tight))] = _NEVER
-    codes[maybe] = _NOT_FOUND
+    undecided = seen.most() >= missing
+    undecided[refuted] = False
+    codes[undecided] = _NOT_FOUND
     codes[placed >= missing] = _FEASIBLE
     return codes
 
 
-def _blamed(empty: Field, missing: int, most: Callable[[Field], Ints]) -> Ints:
+def _codes_of_pairs(
+    state: ClusterState,
+    seen: Field,
+    own: Room,
+    missing: int,
+    placed: Ints,
+    refuted: frozenset[int],
+    pairs: Pairs,
+) -> Ints:
+    """As ``_codes``: in the empty domain no pod keeps members away but those of the group."""
+    most = pairs.now.most
+    empty = pairs.alone.applied(state, unbarred(emptied(state, seen, own), BY_PODS))
+    open_to_all = unbarred(empty, _BLAME)
+    codes = np.where(most(open_to_all) >= missing, _blamed(empty, missing, most), _NEVER)
+    codes[most(empty) >= missing] = _CAPACITY
+    tight = frozenset(np.flatnonzero(codes == _CAPACITY).tolist()) & refuted
+    codes[sorted(never(pairs.alone, open_to_all, missing, tight))] = _NEVER
+    undecided = most(seen) >= missing
+    undecided[sorted(refuted)] = False
+    codes[undecided] = _NOT_FOUND
+    codes[placed >= missing] = _FEASIBLE
+    return codes
+
+
+def _differs(seen: Field, other: Field, domain: int) -> bool:
+    """Whether a domain has other room for what the kinds ask for."""
+    rows = seen.index.order[seen.index.slice(domain)]
+    asked = {resource for kind in seen.kinds for resource, _ in kind.requests if resource in seen.room}
+    return any((seen.room[resource][rows] != other.room[resource][rows]).any() for resource in asked)
+
+
+def _blamed(empty: Field, missing: int, most: Callable[[Field], Ints] = Field.most) -> Ints:
     """Per domain: the bar that would do if lifted alone; when none would, the one on the most nodes."""
     counts = np.stack([_barred_nodes(empty, bar) for bar in _BLAME])
     blamed: Ints = counts.argmax(axis=0) + _BARRED
@@ -168,24 +237,20 @@ def _barred_nodes(seen: Field, bar: Bar) -> Ints:
     return seen.index.sums(hit.astype(np.int64))
 
 
-def _lacks(seen: Field, filled: _Filled, short: Ints) -> list[tuple[tuple[str, int], ...]]:
-    """Per domain: (resource, amount) that the missing members lack in what is left of the nodes they may
-    use.
+def _lacks(seen: Field, filled: _Filled, short: Ints) -> dict[str, Ints]:
+    """Per resource and domain: what the missing members lack in what is left of the nodes they may use; where
+    the sums would do, what the nearest piece lacks for one.
     """
-    demand = _demand(seen, filled, short)
-    usable = _any_eligible(seen)
     lacking: dict[str, Ints] = {}
-    for resource, wanted in demand.items():
-        left = np.where(usable, np.maximum(_left(seen, filled, resource), 0), 0)
-        lacking[resource] = np.maximum(wanted - seen.index.sums(left), 0)
-    as_a_whole = np.stack(list(lacking.values())).sum(axis=0) > 0
-    pieces = _nearest(seen, filled)
-    return _rows(
-        {
-            resource: np.where(short > 0, np.where(as_a_whole, lacking[resource], pieces[resource]), 0)
-            for resource in lacking
-        }
-    )
+    as_a_whole = np.zeros(len(short), bool)
+    for resource, wanted in _demand(seen, filled, short).items():
+        lacking[resource] = np.maximum(wanted - filled.left_in(resource), 0)
+        as_a_whole |= lacking[resource] > 0
+    in_pieces = np.flatnonzero((short > 0) & ~as_a_whole)
+    if len(in_pieces):
+        for resource, nearest in _nearest(seen, filled, in_pieces).items():
+            lacking[resource][in_pieces] = nearest
+    return lacking
 
 
 def _demand(seen: Field, filled: _Filled, short: Ints) -> dict[str, Ints]:
@@ -194,8 +259,8 @@ def _demand(seen: Field, filled: _Filled, short: Ints) -> dict[str, Ints]:
     """
     demand: dict[str, Ints] = {}
     rest = short.copy()
-    for kind, take in zip(seen.kinds, filled.takes, strict=True):
-        out = np.minimum(len(kind.pods) - seen.index.sums(take), rest)
+    for kind, inside in zip(seen.kinds, filled.inside, strict=True):
+        out = np.minimum(len(kind.pods) - inside, rest)
         rest = rest - out
         for resource, amount in kind.requests:
             each = min(amount, AMOUNT_LIMIT)
@@ -204,60 +269,45 @@ def _demand(seen: Field, filled: _Filled, short: Ints) -> dict[str, Ints]:
     return demand
 
 
-def _left(seen: Field, filled: _Filled, resource: str) -> Ints:
-    """Per position: room of one resource with the members in; negative on over-committed nodes."""
-    if resource not in seen.room:
-        return np.zeros(len(seen.index.order), np.int64)
-    left = seen.room[resource][seen.index.order].copy()
-    for kind, take in zip(seen.kinds, filled.takes, strict=True):
-        left -= take * min(dict(kind.requests).get(resource, 0), AMOUNT_LIMIT)
-    return left
-
-
-def _nearest(seen: Field, filled: _Filled) -> dict[str, Ints]:
-    """Per resource and domain: the least that any usable node lacks of it for one more member of the
-    missing kind.
+def _nearest(seen: Field, filled: _Filled, domains: Ints) -> dict[str, Ints]:
+    """Per resource and for some domains: the least that any usable node lacks of it for one more member of
+    the missing kind.
     """
     nearest: dict[str, Ints] = {}
+    sizes = seen.index.sizes[domains]
+    starts = np.cumsum(sizes) - sizes
+    part = np.arange(int(sizes.sum())) + np.repeat(seen.index.starts[domains] - starts, sizes)
     for kind, member in enumerate(seen.kinds):
-        here = filled.missing_kind == kind
+        here = filled.missing_kind[domains] == kind
+        open_to = seen.eligible(kind)[part]
         for resource, amount in member.requests:
-            lack = min(amount, AMOUNT_LIMIT) - _left(seen, filled, resource)
-            lack = np.where(seen.eligible(kind) & (lack > 0), lack, _FAR)
-            least = np.minimum.reduceat(lack, seen.index.starts)
-            known = nearest.get(resource, np.zeros(len(here), np.int64))
+            lack = min(amount, AMOUNT_LIMIT) - filled.left(resource)[part]
+            lack[~open_to | (lack <= 0)] = _FAR
+            least = np.minimum.reduceat(lack, starts)
+            known = nearest.get(resource, np.zeros(len(domains), np.int64))
             nearest[resource] = np.where(here & (least < _FAR), least, known)
     return nearest
 
 
-def _causes(seen: Field, filled: _Filled, pairs: Pairs | None) -> list[tuple[tuple[str, int], ...]]:
-    """Per domain: nodes barred, and nodes without room for one more, both for the missing kind; by code."""
+def _causes(seen: Field, filled: _Filled, pairs: Pairs | None) -> dict[str, Ints]:
+    """Per code and domain: nodes barred, and nodes without room for one more, both for the missing kind."""
     counted: dict[str, Ints] = {}
     for kind, member in enumerate(seen.kinds):
         here = filled.missing_kind == kind
         open_to = seen.eligible(kind)
-        hits: dict[str, Bools] = {code: seen.bars[kind] == bar for bar, code in BAR_CODE.items()}
+        barred = not open_to.all()
+        hits: dict[str, Bools] = (
+            {code: seen.bars[kind] == bar for bar, code in BAR_CODE.items()} if barred else {}
+        )
         for bar, kept_off in (pairs.now.kept_off(seen, kind, filled.takes) if pairs else {}).items():
-            hits[BAR_CODE[bar]] |= open_to & kept_off
-        for resource, amount in member.requests:
-            hits[f"{Reason.CAPACITY}:{resource}"] = open_to & (
-                _left(seen, filled, resource) < min(amount, AMOUNT_LIMIT)
-            )
+            hit = open_to & kept_off
+            hits[BAR_CODE[bar]] = hits[BAR_CODE[bar]] | hit if barred else hit
+        for resource, _ in member.requests:
+            full = filled.lacking(kind, resource)
+            hits[f"{Reason.CAPACITY}:{resource}"] = full & open_to if barred else full
         for code, hit in hits.items():
-            if hit.any():
-                nodes = np.where(here, seen.index.sums(hit.astype(np.int64)), 0)
-                counted[str(code)] = counted.get(str(code), np.zeros(len(here), np.int64)) + nodes
-    return _rows(counted) if counted else [()] * len(seen.index.domains)
-
-
-def _rows(columns: Mapping[str, Ints]) -> list[tuple[tuple[str, int], ...]]:
-    """Per domain the (name, number) pairs that are not 0, by name; equal rows are one object."""
-    names = sorted(columns)
-    made: dict[tuple[int, ...], tuple[tuple[str, int], ...]] = {}
-    rows: list[tuple[tuple[str, int], ...]] = []
-    for numbers in zip(*(columns[name].tolist() for name in names), strict=True):
-        row = made.get(numbers)
-        if row is None:
-            row = made[numbers] = tuple(pair for pair in zip(names, numbers, strict=True) if pair[1])
-        rows.append(row)
-    return rows
+            nodes = np.add.reduceat(hit.view(np.int8), seen.index.starts, dtype=np.int64)
+            if len(seen.kinds) > 1:
+                nodes[~here] = 0
+            counted[str(code)] = counted[str(code)] + nodes if str(code) in counted else nodes
+    return counted

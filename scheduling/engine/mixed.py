@@ -1,56 +1,107 @@
-"""Groups of several shapes in one domain: decreasing-order heuristics that find a packing or say nothing.
+"""Groups of several shapes in one domain, exactly: bounds that prove, heuristics that find, dynamic
+programming that does both, and a solver where that would cost too much.
 
-Not finding one is no proof; ``capacity.Field.most`` proves. Every packing found is feasible by construction.
+The ladder for one domain: ``capacity.Field.most`` bounds the members that can be in it; what the heuristics
+of ``box`` reach at the bound cannot be beaten; otherwise ``exact`` says the most members, within a budget of
+operations; otherwise ``solver`` does, within a budget of its own steps. A domain that is neither filled nor
+refuted by then stays open, and the answer is "not found", which is no proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from scheduling.engine.capacity import COUNT_LIMIT, Field, per_row
+from scheduling.engine import exact, solver
+from scheduling.engine.box import Box
+from scheduling.engine.capacity import Field
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
 from scheduling.engine.packing import Packing
-from scheduling.engine.uniform import fill
+from scheduling.engine.shapes import COUNT_LIMIT, per_row
 
 _ALTERNATIVES = 8
-"""Once a domain takes the group, how many more that might be better are tried."""
+"""Once a domain takes the group, how many more that might be better are tried: an economy, not a proof that
+none of the others is."""
 
-_SHARE = 1 << 10
+OPERATIONS = 4 * exact.OPERATIONS
+"""What all domains of one decision may cost together."""
 
-_RULES = ("tight", "least_left", "unwanted")
+SOLVER_RUNS = 8
+"""How many domains of one decision may be given to the solver."""
 
 
-def search(seen: Field, whole: Bools, missing: int) -> tuple[list[Packing], dict[int, Packing]]:
-    """Look for packings of at least ``missing`` members. Answers those found, best first, and the best try
-    per domain.
+@dataclass(slots=True)
+class Search:
+    """What a search came to. ``found``: packings of at least the missing members, best first; ``tried``: the
+    best packing of each domain looked into; ``refuted``: domains that the bound allowed and that were proved
+    not to take the group, with what proved it; ``open``: domains of which neither is known.
+    """
+
+    found: list[Packing] = field(default_factory=list)
+    tried: dict[int, Packing] = field(default_factory=dict)
+    refuted: dict[int, str] = field(default_factory=dict)
+    open: set[int] = field(default_factory=set)
+
+    @property
+    def method(self) -> str:
+        """How it was found or proved, or the last that was tried: a word of ``Decision.method``."""
+        if self.found:
+            return self.found[0].method
+        if self.open:
+            return "search"
+        return next((word for word in ("solver", "search") if word in self.refuted.values()), "counting")
+
+
+def search(
+    seen: Field,
+    whole: Bools,
+    missing: int,
+    *,
+    operations: int = OPERATIONS,
+    per_domain: int = exact.OPERATIONS,
+    solver_runs: int = SOLVER_RUNS,
+) -> Search:
+    """Look for packings of at least ``missing`` members.
 
     Domains in order of their upper bound, so that the first that reaches it is not beaten in members
     placed; then the order of profile ``exact``: most placed, fewest wholly free nodes broken, least
-    capacity left, name.
+    capacity left, name. Domains that look alike are searched once. ``operations``, ``per_domain``,
+    ``solver_runs``: budgets; with none of them the heuristics alone.
     """
     bound = seen.most()
-    spare = np.sum([np.minimum(sums, COUNT_LIMIT) for sums in seen.sums], axis=0, dtype=np.int64)
-    tried: dict[int, Packing] = {}
-    known: dict[bytes, Packing] = {}
-    found: list[Packing] = []
-    more = _ALTERNATIVES
-    for domain in np.lexsort((np.arange(len(bound)), spare, -bound)).tolist():
-        if bound[domain] < missing:
+    budget = _Budget(operations, per_domain, solver_runs)
+    result = Search()
+    known: dict[bytes, _Answer] = {}
+    best, more = 0, _ALTERNATIVES
+    for domain in _hopeful_first(seen, bound):
+        if bound[domain] < missing or (best and (bound[domain] < best or more == 0)):
             break
-        best = max((packing.placed for packing in found), default=0)
-        if found and (bound[domain] < best or more == 0):
-            break
-        more -= bool(found)
-        box = _Box(seen, whole, domain)
-        alike = known.get(box.signature)
-        packing = replace(alike, domain=domain) if alike is not None else box.pack(domain)
-        tried[domain] = known[box.signature] = packing
+        more -= best > 0
+        box = Box(seen, whole, domain)
+        look = box.signature if len(bound) > 1 else b""
+        answer = known.get(look)
+        if answer is None:
+            answer = known[look] = _best(box, int(bound[domain]), missing, budget)
+        result.tried[domain] = packing = replace(answer.packing, domain=domain)
         if packing.placed >= missing:
-            found.append(packing)
-    return sorted(found, key=lambda p: (-p.placed, p.broken, p.left, p.domain)), tried
+            result.found.append(packing)
+            best = max(best, packing.placed)
+        elif answer.proof:
+            result.refuted[domain] = answer.proof
+        else:
+            result.open.add(domain)
+    result.found.sort(key=lambda p: (-p.placed, p.broken, p.left, p.domain))
+    return result
+
+
+def _hopeful_first(seen: Field, bound: Ints) -> list[int]:
+    """Domains by most members that they may take, least places beyond, then number."""
+    if len(bound) == 1:
+        return [0]
+    spare = np.sum([np.minimum(sums, COUNT_LIMIT) for sums in seen.sums], axis=0, dtype=np.int64)
+    order: list[int] = np.lexsort((spare, -bound)).tolist()
+    return order
 
 
 def first_fit(seen: Field) -> tuple[Ints, ...]:
@@ -71,124 +122,38 @@ def first_fit(seen: Field) -> tuple[Ints, ...]:
     return tuple(takes)
 
 
-class _Box:
-    """One domain's nodes as small matrices: ``free`` [resource, node], ``asks`` [kind, resource], ``open``
-    [kind, node].
+@dataclass(slots=True)
+class _Budget:
+    operations: int
+    per_domain: int
+    solver_runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The best packing known of a domain; ``proof``: what proved that none takes the missing members, ""
+    when nothing did.
     """
 
-    def __init__(self, seen: Field, whole: Bools, domain: int) -> None:
-        part = seen.index.slice(domain)
-        rows = seen.index.order[part]
-        resources = sorted({resource for kind in seen.kinds for resource, _ in kind.requests})
-        self._kinds = seen.kinds
-        self._counts = [len(kind.pods) for kind in seen.kinds]
-        self.wanted = sum(self._counts)
-        self._asks = np.array(
-            [[min(dict(kind.requests).get(r, 0), AMOUNT_LIMIT) for r in resources] for kind in seen.kinds],
-            np.int64,
-        )
-        self._free = np.stack(
-            [seen.room[r][rows] if r in seen.room else np.zeros(len(rows), np.int64) for r in resources]
-        )
-        self._open = np.stack([seen.eligible(kind)[part] for kind in range(len(seen.kinds))])
-        self._whole = whole[part]
-        self._scale: Ints = np.maximum(self._free.max(axis=1, initial=1), 1)
-        self.signature = b"".join(part.tobytes() for part in (self._free, self._open, self._whole))
+    packing: Packing
+    proof: str
 
-    def pack(self, domain: int) -> Packing:
-        """The best greedy packing: most members, then the higher priorities, then fewest whole nodes."""
-        best, worth = self.nothing(), self.worth(self.nothing())
-        for order in self.orders():
-            for rule in _RULES:
-                takes = self.greedy(order, rule)
-                better = self.worth(takes)
-                if better > worth:
-                    best, worth = takes, better
-            if worth[0] == self.wanted:
-                break
-        return Packing(domain, tuple(best), worth[0], self.broken(best), self.left(best))
 
-    def worth(self, takes: Ints) -> tuple[int, tuple[int, ...], int]:
-        """Greater is better. Priorities need no look when every member is in."""
-        placed = int(takes.sum())
-        return placed, () if placed == self.wanted else self.priorities(takes), -self.broken(takes)
-
-    def nothing(self) -> Ints:
-        return np.zeros(self._open.shape, np.int64)
-
-    def orders(self) -> Iterator[tuple[int, ...]]:
-        """Kinds by largest share of one resource, by sum of shares, by fewest usable nodes, as the members
-        stand (by priority), and smallest first, which packs the most when not all can fit. Each order
-        once.
-        """
-        shares = self._shares(self._asks.T).T
-        kinds = range(len(self._counts))
-        largest, total = shares.max(axis=1), shares.sum(axis=1)
-        usable = self._open.sum(axis=1)
-        orders = (
-            sorted(kinds, key=lambda k: (-largest[k], -total[k], k)),
-            sorted(kinds, key=lambda k: (-total[k], -largest[k], k)),
-            sorted(kinds, key=lambda k: (usable[k], -largest[k], k)),
-            list(kinds),
-            sorted(kinds, key=lambda k: (largest[k], total[k], k)),
-        )
-        yield from dict.fromkeys(tuple(order) for order in orders)
-
-    def greedy(self, order: tuple[int, ...], rule: str) -> Ints:
-        """Members of each kind on each node: kind after kind, each onto its nodes in the order of the
-        rule.
-        """
-        free = self._free.copy()
-        takes = self.nothing()
-        for kind in order:
-            caps = self._caps(free, kind)
-            take = fill(caps, self._nodes(free, caps, kind, rule), self._counts[kind])
-            takes[kind] = take
-            free -= self._asks[kind][:, None] * take[None, :]
-        return takes
-
-    def priorities(self, takes: Ints) -> tuple[int, ...]:
-        """Priorities of the members that are in, highest first: compared, the better set is the greater."""
-        placed = [
-            pod.priority
-            for kind, take in zip(self._kinds, takes, strict=True)
-            for pod in kind.pods[: int(take.sum())]
-        ]
-        return tuple(sorted(placed, reverse=True))
-
-    def broken(self, takes: Ints) -> int:
-        return int((self._whole & (takes.sum(axis=0) > 0)).sum())
-
-    def left(self, takes: Ints) -> int:
-        """Members the domain takes beyond these: of the kind that it takes the most of."""
-        free = self._free - self._asks.T @ takes
-        return max(int(self._caps(free, kind).sum()) for kind in range(len(self._counts)))
-
-    def _shares(self, amounts: Ints) -> Ints:
-        """Amounts [resource, ...] against the roomiest node, in whole parts: floats would order differently
-        elsewhere.
-        """
-        return amounts * _SHARE // self._scale[:, None]
-
-    def _caps(self, free: Ints, kind: int) -> Ints:
-        asks = self._asks[kind]
-        wanted = asks > 0
-        caps = (free[wanted] // asks[wanted, None]).min(axis=0)
-        limited: Ints = np.where(self._open[kind], np.minimum(np.maximum(caps, 0), COUNT_LIMIT), 0)
-        return limited
-
-    def _nodes(self, free: Ints, caps: Ints, kind: int, rule: str) -> Ints:
-        """Nodes in the order they are filled. ``tight``: fewest places first; ``least_left``: least room
-        left once full of this kind; ``unwanted``: of least use to the other kinds.
-        """
-        name = np.arange(len(caps))
-        if rule == "tight":
-            return np.lexsort((name, self._whole, caps))
-        if rule == "least_left":
-            left = np.maximum(free - self._asks[kind][:, None] * caps[None, :], 0)
-            return np.lexsort((name, self._whole, caps, self._shares(left).sum(axis=0)))
-        use = np.zeros(len(caps), np.int64)
-        for other, count in enumerate(self._counts):
-            if other != kind:
-                use += np.minimum(self._caps(free, other), count) * _SHARE // count
-        return np.lexsort((name, self._whole, caps, use))
+def _best(box: Box, bound: int, missing: int, budget: _Budget) -> _Answer:
+    takes, method = box.heuristic(), "heuristic"
+    placed = int(takes.sum())
+    if placed == min(bound, box.wanted) and (placed == box.wanted or box.one_priority):
+        return _Answer(box.packing(0, takes, method), "")
+    optimum = exact.most(box, min(budget.operations, budget.per_domain))
+    budget.operations -= optimum.operations
+    if optimum.takes is not None:
+        if box.worth(optimum.takes) > box.worth(takes):
+            takes, method = optimum.takes, "search"
+        return _Answer(box.packing(0, takes, method), "search")
+    if placed == bound or not budget.solver_runs:
+        return _Answer(box.packing(0, takes, method), "")
+    budget.solver_runs -= 1
+    solved = solver.most(box, missing)
+    if solved.takes is not None and box.worth(solved.takes) > box.worth(takes):
+        takes, method = solved.takes, "solver"
+    return _Answer(box.packing(0, takes, method), "solver" if solved.refuted else "")

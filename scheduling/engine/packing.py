@@ -9,9 +9,8 @@ import numpy as np
 
 from scheduling.engine.columns import Bools, Columns, Ints
 from scheduling.engine.roster import Kind
+from scheduling.engine.shapes import wholly_free_rows
 from scheduling.engine.topology import TopologyIndex
-
-_ORDINARY = ("cpu", "memory", "ephemeral-storage", "pods")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,7 @@ class Packing:
     """``domain``: its number in the index. ``takes``: per kind, members on each node of the domain's slice.
 
     ``placed``: members in all; ``broken``: wholly free nodes that are no longer; ``left``: members of the
-    kinds that the domain takes beyond these.
+    kinds that the domain takes beyond these. ``method``: what found it, see ``Decision.method``.
     """
 
     domain: int
@@ -27,26 +26,12 @@ class Packing:
     placed: int
     broken: int
     left: int
+    method: str = "counting"
 
 
 def wholly_free(columns: Columns, index: TopologyIndex, kinds: Sequence[Kind]) -> Bools:
-    """Per position: devices that the group asks for, all unused; when it asks for none, no pod at all.
-
-    Every node runs some pod of the platform, so that "no pod at all" would see no whole node where whole
-    nodes matter.
-    """
-    devices = sorted({resource for kind in kinds for resource, _ in kind.requests if _is_device(resource)})
-    if not devices:
-        unused: Bools = columns.pods_on[index.order] == 0
-        return unused
-    idle = np.ones(columns.rows, bool)
-    offers = np.zeros(columns.rows, bool)
-    for resource in devices:
-        if resource in columns.alloc:
-            idle &= columns.free[resource] == columns.alloc[resource]
-            offers |= columns.alloc[resource] > 0
-    whole: Bools = (idle & offers)[index.order]
-    return whole
+    """Per position: whether the node is wholly free for a group of these kinds, see ``shapes``."""
+    return wholly_free_rows(columns, [kind.requests for kind in kinds], index.order)
 
 
 def assignments(packing: Packing, index: TopologyIndex, kinds: Sequence[Kind]) -> tuple[tuple[str, str], ...]:
@@ -60,7 +45,3 @@ def assignments(packing: Packing, index: TopologyIndex, kinds: Sequence[Kind]) -
         for pod, spot in zip(kind.pods, spots.tolist(), strict=False):
             pairs.append((pod.name, pod.uid, names[spot]))
     return tuple((uid, node) for _, uid, node in sorted(pairs))
-
-
-def _is_device(resource: str) -> bool:
-    return resource not in _ORDINARY and not resource.startswith("hugepages-")

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduling.engine.capacity import COUNT_LIMIT, Field
+from scheduling.engine.capacity import Field
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
 from scheduling.engine.pairwise_rules import Rules
+from scheduling.engine.shapes import COUNT_LIMIT
 
 _NOWHERE = -1
 _SHARE = 1 << 10

@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scheduling.engine.capacity import COUNT_LIMIT, Field, barred
+from scheduling.engine.capacity import Field
 from scheduling.engine.columns import Bools, Ints
 from scheduling.engine.eligibility import Bar, holds
 from scheduling.engine.model import HostPort, Pod, PodTerm
 from scheduling.engine.roster import Kind, Roster
+from scheduling.engine.shapes import COUNT_LIMIT, Bars
 from scheduling.engine.state import Apart as Having
-from scheduling.engine.state import Bars, ClusterState
+from scheduling.engine.state import ClusterState
 
 EVERY_ADDRESS = "0.0.0.0"
 
@@ -82,8 +83,7 @@ class Rules:
 
     def applied(self, state: ClusterState, seen: Field) -> Field:
         """The nodes with what is certain from the start: places shut, ports taken, nobody near to be with."""
-        bars = (self._bars(state, kind)[seen.index.order] for kind in range(len(self.kinds)))
-        return barred(seen, tuple(bars))
+        return seen.barred([self._bars(state, kind) for kind in range(len(self.kinds))])
 
     def most(self, seen: Field) -> Ints:
         """Upper bound per domain, as ``Field.most``, with members that exclude their own kind counted once a

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from scheduling.engine.model import Eligibility, Pod, PodGroup
 from scheduling.engine.state import ClusterState
+
+T = TypeVar("T")
+
+Requests = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """Members of one shape, in member order: any of them may stand for any other."""
 
-    requests: tuple[tuple[str, int], ...]
+    requests: Requests
     eligibility: Eligibility
     pods: tuple[Pod, ...]
 
@@ -23,8 +29,6 @@ class Roster:
     ``waiting``: unbound and free to be placed, in member order. ``gated``: unbound behind scheduling gates.
     ``succeeded``: how many have ended well; they hold nothing and are no members any more, and the group is
     not short because of them.
-
-    ``pairwise``: whether a waiting member has terms or host ports; ``faces``: one of each set of labels.
 
     An unbound member is none of these when its deletion has begun (as upstream skips it) or when a newer
     pod has taken its name: it will never be placed.
@@ -38,8 +42,7 @@ class Roster:
     succeeded: int
     pods: int
     unfinished: int
-    pairwise: bool
-    faces: tuple[Pod, ...]
+    _asked: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def need(self) -> int:
@@ -72,15 +75,55 @@ class Roster:
 
     @property
     def unmodelled(self) -> tuple[str, ...]:
-        parts = {part for pod in (*self.bound, *self.waiting) for part in pod.shape.unmodelled}
-        return tuple(sorted(parts | set(self.group.unmodelled if self.group else ())))
+        return self._once("unmodelled", self._unmodelled)
+
+    @property
+    def schedulers(self) -> frozenset[str]:
+        """Names of the schedulers that the waiting members ask for."""
+        return self._once("schedulers", lambda: frozenset(pod.scheduler_name for pod in self.waiting))
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether a waiting member has terms about other pods or host ports."""
+        return self._once("pairwise", lambda: any(pod.shape.pairwise for pod in self.waiting))
+
+    @property
+    def faces(self) -> tuple[Pod, ...]:
+        """One waiting member of each set of labels."""
+        return self._once("faces", lambda: tuple({pod.labels: pod for pod in self.waiting}.values()))
 
     def kinds(self) -> tuple[Kind, ...]:
         """The waiting members by shape, in order of the first member of each."""
-        found: dict[tuple[tuple[tuple[str, int], ...], Eligibility], list[Pod]] = {}
+        return self._once("kinds", self._kinds)
+
+    def counts(self) -> tuple[tuple[Requests, int, int], ...]:
+        """(requests, members, bound members) by what they request, sorted by it."""
+        return self._once("counts", self._counts)
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        """Kept with the roster, which never changes: a decision must not cost more with every member."""
+        if name not in self._asked:
+            self._asked[name] = make()
+        found: T = self._asked[name]
+        return found
+
+    def _unmodelled(self) -> tuple[str, ...]:
+        parts = {part for pod in (*self.bound, *self.waiting) for part in pod.shape.unmodelled}
+        return tuple(sorted(parts | set(self.group.unmodelled if self.group else ())))
+
+    def _kinds(self) -> tuple[Kind, ...]:
+        found: dict[tuple[Requests, Eligibility], list[Pod]] = {}
         for pod in self.waiting:
             found.setdefault((pod.shape.requests, pod.shape.eligibility), []).append(pod)
         return tuple(Kind(requests, wanted, tuple(pods)) for (requests, wanted), pods in found.items())
+
+    def _counts(self) -> tuple[tuple[Requests, int, int], ...]:
+        counts: dict[Requests, list[int]] = {}
+        for pod in (*self.bound, *self.waiting, *self.gated):
+            count = counts.setdefault(pod.shape.requests, [0, 0])
+            count[0] += 1
+            count[1] += pod.node != ""
+        return tuple((requests, members, bound) for requests, (members, bound) in sorted(counts.items()))
 
 
 def roster(state: ClusterState, key: str) -> Roster:
@@ -122,6 +165,4 @@ def _sorted_out(state: ClusterState, key: str) -> Roster:
         succeeded=succeeded,
         pods=len(pods),
         unfinished=sum(not pod.finished for pod in pods),
-        pairwise=any(pod.shape.pairwise for pod in waiting),
-        faces=tuple({pod.labels: pod for pod in reversed(waiting)}.values()),
     )

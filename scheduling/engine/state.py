@@ -20,13 +20,11 @@ from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.eligibility import bar
 from scheduling.engine.model import TAS_GATES, Eligibility, HostPort, Node, Pod, PodGroup, PodTerm
+from scheduling.engine.shapes import Bars, DomainCounts, Requests, ShapeIndex, ShapeView
 from scheduling.engine.topology import TopologyIndex
 
 if TYPE_CHECKING:
     from scheduling.engine.roster import Roster
-
-Bars = NDArray[np.int8]
-"""``eligibility.Bar`` per row of the columns; meaningless on vacant rows."""
 
 Apart = tuple[str, tuple[PodTerm, ...]]
 """Namespace and anti-affinity terms of pods."""
@@ -57,6 +55,8 @@ class ClusterState:
         self._uids_shared = False
         self._indexes: dict[str | None, TopologyIndex] = {}
         self._bars: dict[Eligibility, tuple[int, Bars]] = {}
+        self._shapes = ShapeIndex()
+        self._negative: tuple[int, frozenset[int]] = (-1, frozenset())
         self.rosters: dict[str, Roster] = {}
 
     # --- what is asked
@@ -122,12 +122,8 @@ class ClusterState:
 
     def over_committed(self) -> tuple[str, ...]:
         """Nodes on which more of some resource is used than there is, sorted."""
-        if not self.columns.free:
-            return ()
-        negative = np.zeros(self.columns.rows, bool)
-        for column in self.columns.free.values():
-            negative |= column < 0
-        return tuple(sorted(self.columns.node[row] for row in np.flatnonzero(negative)))
+        rows = self._over_committed_rows()
+        return tuple(sorted(self.columns.node[row] for row in rows)) if rows else ()
 
     def index(self, key: str | None) -> TopologyIndex:
         """Nodes by domain of a topology key, or all of them as one domain; kept until nodes or that label
@@ -141,12 +137,21 @@ class ClusterState:
     def bars(self, wanted: Eligibility) -> Bars:
         """What keeps such members off each node, per row; kept, and renewed for the nodes that changed."""
         clock, bars = self._bars.pop(wanted, (0, np.zeros(0, np.int8)))
-        if clock < self.columns.clock:
+        if clock < self.columns.clock or len(bars) < self.columns.rows:
             bars = self._renewed(wanted, bars, clock)
         self._bars[wanted] = (self.columns.clock, bars)
         if len(self._bars) > _ELIGIBILITY_CLASSES:
             del self._bars[next(iter(self._bars))]
         return bars
+
+    def shape(
+        self, requests: Requests, wanted: Eligibility, key: str | None
+    ) -> tuple[ShapeView, DomainCounts]:
+        """How many members of a shape each node and each domain of a topology key take; kept, and counted
+        again where something changed. To be read before the state changes next.
+        """
+        self.index(key)
+        return self._shapes.view(self.columns, requests, wanted, self.bars(wanted), key, self._indexes)
 
     # --- what changes it
 
@@ -159,15 +164,18 @@ class ClusterState:
         self.nodes[node.name] = node
         if old is None:
             row = self.columns.add(node.name)
-            self._indexes.clear()
+            self._indexes = {}
+            self._bars = self._bars.copy()
             for pod in self.pods_on(node.name):
                 self.columns.charge(row, pod.shape.requests, 1)
         else:
             row = self.columns.slot[node.name]
-            for key, _ in set(old.labels) ^ set(node.labels):
-                self._indexes.pop(key, None)
+            changed = {key for key, _ in set(old.labels) ^ set(node.labels)}
+            if changed:
+                self._indexes = {key: index for key, index in self._indexes.items() if key not in changed}
             if _usable_by(old) != _usable_by(node):
                 self.columns.touch(row)
+                self._bars = self._bars.copy()
         if old is None or old.allocatable != node.allocatable:
             self.columns.set_allocatable(row, node.allocatable)
 
@@ -180,7 +188,7 @@ class ClusterState:
             return
         del self.nodes[name]
         self.columns.remove(name)
-        self._indexes.clear()
+        self._indexes = {}
 
     def set_pod(self, pod: Pod) -> None:
         """Add the pod or replace the one of that uid."""
@@ -234,7 +242,9 @@ class ClusterState:
         self.verdicts[key] = summary
 
     def fork(self) -> ClusterState:
-        """An independent copy; what never changes in place is shared."""
+        """An independent copy. What never changes in place is shared, and so are indexes and bars: whoever
+        makes one before its nodes change makes it for both.
+        """
         other = ClusterState()
         other.seq, other.mode = self.seq, self.mode
         other.gates = self.gates.copy()
@@ -249,8 +259,10 @@ class ClusterState:
         other._holding = self._holding.copy()
         other._uids = self._uids
         other._uids_shared = self._uids_shared = True
-        other._indexes = self._indexes.copy()
-        other._bars = self._bars.copy()
+        other._indexes = self._indexes
+        other._bars = self._bars
+        other._shapes = self._shapes.fork(self.columns.line)
+        other._negative = self._negative
         other.rosters = self.rosters.copy()
         return other
 
@@ -293,6 +305,22 @@ class ClusterState:
         row = self.columns.slot.get(pod.node)
         if row is not None:
             self.columns.charge(row, pod.shape.requests, pods)
+
+    def _over_committed_rows(self) -> frozenset[int]:
+        version, known = self._negative
+        if version == self.columns.version:
+            return known
+        rows = self.columns.changed_since(version)
+        part: NDArray[np.int64] | slice = slice(None) if rows is None else rows
+        negative = np.zeros(len(self.columns.pods_on[part]), bool)
+        for column in self.columns.free.values():
+            negative |= column[part] < 0
+        if rows is None:
+            known = frozenset(np.flatnonzero(negative).tolist())
+        else:
+            known = known.difference(rows.tolist()).union(rows[negative].tolist())
+        self._negative = (self.columns.version, known)
+        return known
 
     def _renewed(self, wanted: Eligibility, old: Bars, clock: int) -> Bars:
         bars = np.zeros(self.columns.rows, np.int8)

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scheduling.engine.columns import Ints
 from scheduling.engine.model import Node
+
+T = TypeVar("T", bound=np.generic)
 
 ALL_NODES = None
 """In place of a topology key: one domain, named "", that holds every node."""
@@ -20,11 +24,14 @@ ALL_NODES = None
 
 @dataclass(frozen=True, slots=True)
 class TopologyIndex:
-    """``order``: slots by (domain, node name). ``names``: the node of each position. ``starts``/``sizes``:
-    the slice of each domain in it. ``of``: domain number of each position. ``domains``: their values,
-    sorted. ``number``: value -> domain number. ``unlabelled``: how many nodes do not carry the key.
+    """``key``: the topology key, ``ALL_NODES`` for none. ``order``: slots by (domain, node name). ``names``:
+    the node of each position. ``starts``/``sizes``: the slice of each domain in it. ``of``: domain number of
+    each position. ``domains``: their values, sorted. ``number``: value -> domain number. ``unlabelled``: how
+    many nodes do not carry the key. ``at``: slot -> domain number, -1 for none. ``straight``: whether
+    position and slot are the same.
     """
 
+    key: str | None
     domains: tuple[str, ...]
     number: Mapping[str, int]
     names: tuple[str, ...]
@@ -33,6 +40,8 @@ class TopologyIndex:
     sizes: Ints
     of: Ints
     unlabelled: int
+    at: Ints
+    straight: bool
 
     def slice(self, domain: int) -> slice:
         start = int(self.starts[domain])
@@ -42,6 +51,7 @@ class TopologyIndex:
         """The same key cut to one of its domains."""
         part = self.slice(domain)
         return TopologyIndex(
+            key=self.key,
             domains=(self.domains[domain],),
             number={self.domains[domain]: 0},
             names=self.names[part],
@@ -50,7 +60,15 @@ class TopologyIndex:
             sizes=self.sizes[domain : domain + 1],
             of=np.zeros(part.stop - part.start, np.int64),
             unlabelled=self.unlabelled,
+            at=np.where(self.at == domain, 0, -1),
+            straight=False,
         )
+
+    def take(self, column: NDArray[T]) -> NDArray[T]:
+        """The values of a column in the order of positions; the column itself, not to be written, where the
+        slots are in that order already.
+        """
+        return column[: len(self.order)] if self.straight else column[self.order]
 
     def sums(self, values: Ints) -> Ints:
         """Sum per domain of a value per position."""
@@ -75,14 +93,21 @@ def build(nodes: Mapping[str, Node], slot: Mapping[str, int], key: str | None) -
             domains.append(value)
             starts.append(position)
     first = np.array(starts, np.int64)
+    order = np.array([slot[name] for _, name in placed], np.int64)
     sizes = np.diff(np.append(first, len(placed))) if domains else np.zeros(0, np.int64)
+    of = np.repeat(np.arange(len(domains), dtype=np.int64), sizes)
+    at = np.full(max(slot.values(), default=-1) + 1, -1, np.int64)
+    at[order] = of
     return TopologyIndex(
+        key=key,
         domains=tuple(domains),
         number={value: number for number, value in enumerate(domains)},
         names=tuple(name for _, name in placed),
-        order=np.array([slot[name] for _, name in placed], np.int64),
+        order=order,
         starts=first,
         sizes=sizes.astype(np.int64),
-        of=np.repeat(np.arange(len(domains), dtype=np.int64), sizes),
+        of=of,
         unlabelled=len(nodes) - len(placed),
+        at=at,
+        straight=bool((order == np.arange(len(order))).all()),
     )

@@ -2,39 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from scheduling.engine.capacity import Field
-from scheduling.engine.columns import Bools, Ints
+from scheduling.engine.columns import Bools, Columns, Ints
 from scheduling.engine.packing import Packing
+from scheduling.engine.shapes import wholly_free_rows
+
+_BLOCK = 32
+"""Domains whose nodes are looked at together, at first."""
+
+_KEY_LIMIT = 1 << 62
 
 
-def ranking(seen: Field, whole: Bools, missing: int) -> tuple[Ints, Ints, Ints]:
-    """The domains that take at least ``missing`` members, best first; how many each takes; wholly free
-    nodes it breaks.
-
-    Order: most members placed, fewest wholly free nodes broken, least capacity left, then name.
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """``best``: domains that take enough members, best first, as many as were asked for; ``takes``: how many
+    each takes; ``broken``: wholly free nodes that it breaks; ``feasible``: how many such domains there are.
     """
-    sums = seen.sums[0]
-    wanted = np.minimum(sums, len(seen.kinds[0].pods))
-    feasible = np.flatnonzero(sums >= missing)
-    if not len(feasible):
-        return feasible, wanted, np.zeros(len(sums), np.int64)
-    broken = _broken(seen, whole, wanted)
-    order = np.lexsort((feasible, (sums - wanted)[feasible], broken[feasible], -wanted[feasible]))
-    return feasible[order], wanted, broken
+
+    best: tuple[int, ...] = ()
+    takes: tuple[int, ...] = ()
+    broken: tuple[int, ...] = ()
+    feasible: int = 0
 
 
-def pack(seen: Field, whole: Bools, domain: int) -> Packing:
+def ranking(columns: Columns, seen: Field, missing: int, shown: int) -> Ranking:
+    """The ``shown`` best domains for at least ``missing`` members.
+
+    Order: most members placed, fewest wholly free nodes broken, least capacity left, then name. Wholly free
+    nodes are counted only in domains that could be among the best: what the other nodes cannot take must go
+    onto them, which bounds their number from below.
+    """
+    sums, members = seen.sums[0], len(seen.kinds[0].pods)
+    enough = sums >= missing
+    count = int(np.count_nonzero(enough))
+    if not count:
+        return Ranking()
+    # Domains that take everybody go before all others; where they are enough, the others need no look.
+    all_in = sums >= members
+    feasible = np.flatnonzero(all_in if np.count_nonzero(all_in) >= shown else enough)
+    places = sums[feasible]
+    wanted = np.minimum(places, members)
+    left = places - wanted
+    least = _least_broken(columns, seen, feasible, wanted)
+    best: list[tuple[int, int, int, int]] = []
+    for block in _in_order(wanted, least, left):
+        broken = _broken(columns, seen, feasible[block], wanted[block])
+        best += zip(
+            (-wanted[block]).tolist(),
+            broken.tolist(),
+            left[block].tolist(),
+            feasible[block].tolist(),
+            strict=True,
+        )
+        best = sorted(best)[:shown]
+        last = block[-1]
+        if len(best) == shown and best[-1] <= (-wanted[last], least[last], left[last], feasible[last]):
+            break  # whatever comes after the last of the block can only be worse than what it is bounded by
+    return Ranking(
+        best=tuple(domain for *_, domain in best),
+        takes=tuple(-placed for placed, *_ in best),
+        broken=tuple(broken for _, broken, *_ in best),
+        feasible=count,
+    )
+
+
+def pack(columns: Columns, seen: Field, domain: int) -> Packing:
     """As many members as the domain takes, tightest node first: fewest places, then not wholly free, then
     name.
     """
-    part = seen.index.slice(domain)
-    caps, free = seen.caps[0][part], whole[part]
+    rows = seen.index.order[seen.index.slice(domain)]
+    caps, free = seen.caps_at(0, rows), _whole(columns, seen, rows)
     want = min(int(caps.sum()), len(seen.kinds[0].pods))
-    order = np.lexsort((np.arange(len(caps)), free, caps))
+    order = np.lexsort((free, caps))
     take = fill(caps, order, want)
     return Packing(domain, (take,), want, int((free & (take > 0)).sum()), int(caps.sum()) - want)
 
@@ -46,17 +90,69 @@ def fill(caps: Ints, order: Ints | Sequence[int], want: int) -> Ints:
     ordered = caps[order]
     before = np.cumsum(ordered) - ordered
     take = np.zeros(len(caps), np.int64)
-    take[order] = np.clip(want - before, 0, ordered)
+    take[order] = np.minimum(np.maximum(want - before, 0), ordered)
     return take
 
 
-def _broken(seen: Field, whole: Bools, wanted: Ints) -> Ints:
+def _whole(columns: Columns, seen: Field, rows: Ints) -> Bools:
+    if seen.kept:
+        kept: Bools = seen.kept[0][0].whole[rows]
+        return kept
+    return wholly_free_rows(columns, (seen.kinds[0].requests,), rows)
+
+
+def _least_broken(columns: Columns, seen: Field, domains: Ints, wanted: Ints) -> Ints:
+    """Per domain: no fewer wholly free nodes than this are broken, whatever the order of nodes."""
+    if seen.kept:
+        view, counts = seen.kept[0]
+        in_parts, top = counts.in_parts[domains], view.top
+    else:
+        caps = seen.caps[0]
+        in_parts = seen.index.sums(np.where(_whole(columns, seen, seen.index.order), 0, caps))[domains]
+        top = int(caps.max())
+    least: Ints = np.maximum(wanted - in_parts + (top - 1), 0) // top
+    return least
+
+
+def _in_order(wanted: Ints, least: Ints, left: Ints) -> Iterator[Ints]:
+    """Places 0, 1, ... by most wanted, least broken, least left, then number, in blocks; all of them are
+    sorted only if the first block did not do.
+    """
+    rest = np.arange(len(wanted))
+    if len(rest) > _BLOCK:
+        best, worst = int(wanted.max()), int(wanted.min())
+        spans = int(least.max()) + 1, int(left.max()) + 1
+        if (best - worst + 1) * spans[0] * spans[1] < _KEY_LIMIT:
+            key = left if spans[0] == 1 else least * spans[1] + left
+            if best > worst:
+                key = (best - wanted) * (spans[0] * spans[1]) + key
+            cut = np.partition(key, _BLOCK - 1)[_BLOCK - 1]
+            first = np.flatnonzero(key <= cut)
+            if len(first) > _BLOCK:
+                ties = np.flatnonzero(key[first] == cut)
+                first = np.delete(first, ties[len(ties) - (len(first) - _BLOCK) :])
+            yield first[np.argsort(key[first], kind="stable")]
+            later = np.ones(len(rest), bool)
+            later[first] = False
+            rest = rest[later]
+    rest = rest[np.lexsort((rest, left[rest], least[rest], -wanted[rest]))]
+    start, size = 0, _BLOCK
+    while start < len(rest):
+        yield rest[start : start + size]
+        start, size = start + size, size * 2
+
+
+def _broken(columns: Columns, seen: Field, domains: Ints, wanted: Ints) -> Ints:
     """Per domain: wholly free nodes that ``pack`` would touch, without packing.
 
     Nodes equal in places and wholeness are interchangeable, so sorting values (domain, places, whole) is
     enough.
     """
-    of, caps = seen.index.of, seen.caps[0]
+    sizes = seen.index.sizes[domains]
+    before = np.cumsum(sizes) - sizes
+    of = np.repeat(np.arange(len(domains)), sizes)
+    rows = seen.index.order[np.arange(len(of)) + (seen.index.starts[domains] - before)[of]]
+    caps, whole = seen.caps_at(0, rows), _whole(columns, seen, rows)
     takes_any = caps > 0
     span = int(caps.max()) + 1
     keys = (of[takes_any] * span + caps[takes_any]) * 2 + whole[takes_any]

@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduling.engine import oracle
-from scheduling.engine.capacity import emptied, field, held_by, per_row, unbarred
+from scheduling.engine.capacity import emptied, field, held_by, unbarred
 from scheduling.engine.eligibility import Bar
 from scheduling.engine.roster import roster
+from scheduling.engine.shapes import per_row
 from scheduling.engine.state import ClusterState
 from scheduling.engine.topology import ALL_NODES, build
 from tests.engine.builders import RACK, cluster, gang, members, node, pod

@@ -2,7 +2,6 @@
 
 import pytest
 
-from scheduling.engine import oracle
 from scheduling.engine.decide import decide
 from scheduling.engine.model import TAS_GATES, Eligibility, NodeSelectorTerm, Requirement, Toleration
 from scheduling.engine.reasons import Reason, Verdict
@@ -421,21 +420,6 @@ def test_dominance_is_not_claimed_where_the_larger_may_go_and_the_smaller_may_no
         pod("small", "g", cpu=1000),
     )
     assert nodes_of(decide(state, G)) == {"pod-big": "a", "pod-small": "b"}
-
-
-def test_a_miss_of_the_heuristic_is_called_not_found_and_no_proof() -> None:
-    """11 = 6 + 5, 9 = 6 + 3, 8 = 4 + 4 is the only way, and largest first does not come upon it."""
-    sizes = [6, 6, 5, 4, 4, 3]
-    state = cluster(
-        [node(f"n{cpu}", cpu=cpu) for cpu in (8, 9, 11)],
-        gang("g", 6),
-        [pod(f"g-{number}", "g", cpu=size) for number, size in enumerate(sizes)],
-    )
-    assert oracle.feasible(state, G)
-    decision = decide(state, G)
-    assert (decision.verdict, decision.reason) == (Verdict.NOT_FOUND, Reason.NOT_FOUND_BY_HEURISTIC)
-    assert decision.method == "heuristic"
-    assert 0 < decision.domains[0].fits < 6
 
 
 def test_what_the_engine_does_not_model_is_named_and_nothing_is_claimed() -> None:

@@ -55,16 +55,13 @@ def test_a_proof_of_infeasibility_is_never_wrong_and_what_is_found_is_never_more
 
 
 @pytest.mark.parametrize("start", range(0, 4000, 1000))
-def test_a_proof_is_never_wrong_where_it_is_a_close_call(start: int) -> None:
+def test_nothing_is_missed_and_nothing_refused_wrongly_where_it_is_a_close_call(start: int) -> None:
     verdicts: Counter[tuple[str, bool]] = Counter()
     for seed in range(start, start + 1000):
         state = crowded(seed)
         decision, possible = decide(state, G), oracle.feasible(state, G)
-        assert decision.verdict != Verdict.PROVED_INFEASIBLE or not possible, seed
-        assert not decision.placed or possible, seed
         verdicts[decision.verdict, possible] += 1
-    found, missed = verdicts[Verdict.PLACED, True], verdicts[Verdict.NOT_FOUND, True]
-    assert missed * 100 <= found
+    assert set(verdicts) == {(Verdict.PLACED, True), (Verdict.PROVED_INFEASIBLE, False)}
 
 
 @settings(max_examples=150, deadline=None)

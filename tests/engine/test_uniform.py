@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import assume, given, settings
 
 from scheduling.engine.capacity import field
-from scheduling.engine.packing import wholly_free
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from scheduling.engine.uniform import fill, pack, ranking
@@ -22,16 +21,17 @@ def test_domains_are_ranked_as_packing_every_one_of_them_would_rank_them(state: 
     index = state.index(RACK)
     assume(index.domains and who.missing <= len(who.waiting))
     seen = field(state, index, kinds)
-    whole = wholly_free(state.columns, index, kinds)
-    packings = [pack(seen, whole, domain) for domain in range(len(index.domains))]
+    packings = [pack(state.columns, seen, domain) for domain in range(len(index.domains))]
     expected = sorted(
         (one for one in packings if one.placed >= who.missing),
         key=lambda one: (-one.placed, one.broken, one.left, index.domains[one.domain]),
     )
-    ranked, takes, broken = ranking(seen, whole, who.missing)
-    assert ranked.tolist() == [one.domain for one in expected]
-    assert [takes[one.domain] for one in expected] == [one.placed for one in expected]
-    assert [broken[one.domain] for one in expected] == [one.broken for one in expected]
+    for shown in (1, 3, 99):
+        ranked = ranking(state.columns, seen, who.missing, shown)
+        assert ranked.feasible == len(expected)
+        assert ranked.best == tuple(one.domain for one in expected[:shown])
+        assert ranked.takes == tuple(one.placed for one in expected[:shown])
+        assert ranked.broken == tuple(one.broken for one in expected[:shown])
 
 
 def test_nodes_are_filled_one_after_the_other() -> None:

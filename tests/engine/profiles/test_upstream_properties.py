@@ -62,7 +62,10 @@ def test_members_of_one_shape_are_never_missed(state: ClusterState) -> None:
     view = as_upstream_sees(state)
     exact, upstream = decide(view, G), decide(state, G, profile="upstream-1.36")
     assert exact.verdict == upstream.verdict
-    assert len(exact.assignments) == len(upstream.assignments)
+    # Its domain score can prefer a fuller domain to one that takes a member more.
+    assert len(exact.assignments) >= len(upstream.assignments)
+    if exact.need == exact.members:
+        assert len(exact.assignments) == len(upstream.assignments)
     assert upstream.luck == (0, 0)
     assert compare(view, G).misses is False
 
