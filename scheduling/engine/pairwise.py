@@ -80,6 +80,7 @@ class _Run:
         self._rules, self._seen, self._whole, self._missing = rules, seen, whole, missing
         self._left = LOOKS
         self._known: dict[bytes, tuple[Packing, bool]] = {}
+        self._glanced: dict[bytes, Packing] = {}
         self.found: list[Packing] = []
         self.tried: dict[int, Packing] = {}
         self.exhausted: set[int] = set()
@@ -112,8 +113,11 @@ class _Run:
     def glance(self, domain: int) -> None:
         """One way down without a way back: what certainly goes in, for domains too small to be searched."""
         box = Box(self._rules, self._seen, self._whole, domain)
-        box.descend(next(iter(box.orders())))
-        self._note(domain, _packing(box, domain))
+        packing = self._glanced.get(box.signature)
+        if packing is None:
+            box.descend(box.orders()[0])
+            packing = self._glanced[box.signature] = _packing(box, domain)
+        self._note(domain, replace(packing, domain=domain))
 
     def _note(self, domain: int, packing: Packing) -> None:
         self.tried[domain] = packing

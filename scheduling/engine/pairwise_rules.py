@@ -176,7 +176,7 @@ def _add(off: dict[Bar, Bools], bar: Bar, hit: Bools) -> None:
 
 def rules(state: ClusterState, who: Roster) -> Rules | None:
     """What restricts the waiting members, None when nothing does."""
-    about = [having for having in state.apart if _is_about(having, who.faces)]
+    about = who.about(state.apart_as_of, lambda: _about(state, who.faces))
     if not who.pairwise and not about:
         return None
     apart = [(having, state.pods_apart(having)) for having in about]
@@ -238,9 +238,24 @@ def clash(ports: Iterable[HostPort], others: Iterable[HostPort]) -> bool:
 # ---------------------------------------------------------------- members by what rules see of them
 
 
-def _is_about(having: Having, faces: Sequence[Pod]) -> bool:
-    namespace, terms = having
-    return any(means(term, namespace, pod) for term in terms for pod in faces)
+def _about(state: ClusterState, faces: Sequence[Pod]) -> list[Having]:
+    """The anti-affinity of pods on nodes that is about some member."""
+    labels = {pair for pod in faces for pair in pod.labels}
+    return [
+        (namespace, terms)
+        for namespace, terms in state.apart
+        if any(
+            _possible(term, labels) and any(means(term, namespace, pod) for pod in faces) for term in terms
+        )
+    ]
+
+
+def _possible(term: PodTerm, labels: set[tuple[str, str]]) -> bool:
+    """False when no pod with some of these labels can be meant; quick, since most terms mean others."""
+    return term.selector is not None and all(
+        rule.operator != "In" or any((rule.key, value) in labels for value in rule.values)
+        for rule in term.selector
+    )
 
 
 def _kinds(members: Sequence[Pod], about: Sequence[Having]) -> tuple[Kind, ...]:

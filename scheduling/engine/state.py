@@ -36,6 +36,7 @@ _ELIGIBILITY_CLASSES = 256
 class ClusterState:
     """Mutable. ``seq``: of the last event in it. ``verdicts``: the last one recorded of each open generation.
     ``rosters``: kept by ``roster.roster``, forgotten here when a group or one of its pods changes.
+    ``apart_as_of``: another object whenever ``apart`` has changed.
     """
 
     def __init__(self) -> None:
@@ -51,6 +52,7 @@ class ClusterState:
         self._by_node: Buckets[str] = Buckets()
         self._apart: Buckets[Apart] = Buckets()
         self._holding: Buckets[tuple[HostPort, ...]] = Buckets()
+        self.apart_as_of = object()
         self._uids: dict[str, tuple[str, ...]] = {}
         self._uids_shared = False
         self._indexes: dict[str | None, TopologyIndex] = {}
@@ -204,7 +206,7 @@ class ClusterState:
         if pod.node and not pod.finished:
             self._by_node.add(pod.node, pod.uid)
             if pod.shape.pod_anti_affinity:
-                self._apart.add((pod.namespace, pod.shape.pod_anti_affinity), pod.uid)
+                self._keep_apart(pod, True)
             if pod.shape.host_ports:
                 self._holding.add(pod.shape.host_ports, pod.uid)
             self._charge(pod, 1)
@@ -255,7 +257,7 @@ class ClusterState:
         other.columns = self.columns.copy()
         other._by_group = self._by_group.copy()
         other._by_node = self._by_node.copy()
-        other._apart = self._apart.copy()
+        other._apart, other.apart_as_of = self._apart.copy(), self.apart_as_of
         other._holding = self._holding.copy()
         other._uids = self._uids
         other._uids_shared = self._uids_shared = True
@@ -295,11 +297,21 @@ class ClusterState:
         if pod.node and not pod.finished:
             self._by_node.discard(pod.node, uid)
             if pod.shape.pod_anti_affinity:
-                self._apart.discard((pod.namespace, pod.shape.pod_anti_affinity), uid)
+                self._keep_apart(pod, False)
             if pod.shape.host_ports:
                 self._holding.discard(pod.shape.host_ports, uid)
             self._charge(pod, -1)
         return pod
+
+    def _keep_apart(self, pod: Pod, there: bool) -> None:
+        apart = (pod.namespace, pod.shape.pod_anti_affinity)
+        known = len(self._apart)
+        if there:
+            self._apart.add(apart, pod.uid)
+        else:
+            self._apart.discard(apart, pod.uid)
+        if len(self._apart) != known:
+            self.apart_as_of = object()
 
     def _charge(self, pod: Pod, pods: int) -> None:
         row = self.columns.slot.get(pod.node)

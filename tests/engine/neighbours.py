@@ -4,6 +4,7 @@ every order and onto every node, and kube-scheduler's filters are asked each tim
 
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 
 from hypothesis import strategies as st
 
@@ -191,4 +192,31 @@ def clusters(draw: st.DrawFn) -> ClusterState:
     made.append(gang("g", draw(st.integers(1, count)), draw(st.sampled_from([RACK, RACK, ""]))))
     for number in range(count):
         made.append(pod(f"g-{number}", "g", shape=draw(st.sampled_from(kinds)), labels=draw(labels)))
+    return cluster(*made)  # type: ignore[arg-type]
+
+
+def wishful(seed: int) -> ClusterState:
+    """Members that want and shun each other in rings and chains, on few nodes, from a seed: such are too rare
+    among drawn clusters.
+    """
+    random = Random(seed)
+    keys = (HOST, HOST, ZONE)
+
+    def rule() -> PodTerm:
+        return term(random.choice(keys), random.choice(APPS))
+
+    made: list[object] = [
+        host(f"n{n}", cpu=random.choice([1000, 2000, 3000]), labels={ZONE: random.choice(["z1", "z2"])})
+        for n in range(random.randint(2, 3))
+    ]
+    size = random.randint(2, 5)
+    made.append(gang("g", random.randint(max(1, size - 1), size)))
+    for number in range(size):
+        labels = (("app", random.choice(APPS)),)
+        one = pod(f"g-{number}", "g", cpu=random.choice([500, 1000, 1000]), labels=labels)
+        wants = tuple(rule() for _ in range(random.choice([1, 1, 2]))) if random.random() < 0.75 else ()
+        shuns = (rule(),) if random.random() < 0.3 else ()
+        made.append(with_rules(one, pod_affinity=wants, pod_anti_affinity=shuns))
+    if random.random() < 0.4:
+        made.append(pod("s", node="n0", cpu=0, labels=(("app", random.choice(APPS)),)))
     return cluster(*made)  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """Affinity, anti-affinity and host ports: what is found, what is proved, what is said of it."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,7 @@ from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from tests.engine import neighbours
 from tests.engine.builders import RACK, cluster, gang, members, node, nodes_of, pod
-from tests.engine.neighbours import HOST, allowed, clusters, host, term, with_rules
+from tests.engine.neighbours import HOST, allowed, clusters, host, term, wishful, with_rules
 
 G = "ml/g"
 PORT = (("TCP", "0.0.0.0", 8080),)
@@ -59,15 +60,13 @@ def in_order(state: ClusterState, decision: Decision) -> bool:
     return come(frozenset(waiting), list(there))
 
 
-@settings(max_examples=600, deadline=None)
-@given(clusters())
-def test_small_cases_are_decided_as_trying_every_order_and_node_decides_them(state: ClusterState) -> None:
+def agrees(state: ClusterState) -> Decision:
+    """The decision, held against trying every order and node."""
     decision = decide(state, G)
     most = neighbours.most(state, G)
     missing = roster(state, G).missing
     possible = any(count >= missing for count in most.values())
-    assert (decision.verdict == Verdict.PLACED) == possible
-    assert (decision.verdict == Verdict.PROVED_INFEASIBLE) == (not possible)
+    assert decision.verdict == (Verdict.PLACED if possible else Verdict.PROVED_INFEASIBLE)
     if decision.placed:
         assert in_order(state, decision)
         assert len(decision.assignments) == max(most.values())
@@ -75,6 +74,21 @@ def test_small_cases_are_decided_as_trying_every_order_and_node_decides_them(sta
             assert {state.nodes[name].label(RACK) for _, name in decision.assignments} == {decision.domain}
     for count in decision.domains:
         assert count.fits <= most[count.domain]
+    return decision
+
+
+@settings(max_examples=400, deadline=None)
+@given(clusters())
+def test_small_cases_are_decided_as_trying_every_order_and_node_decides_them(state: ClusterState) -> None:
+    agrees(state)
+
+
+@pytest.mark.parametrize("start", [0, 100, 200])
+def test_rings_and_chains_of_wishes_are_decided_as_trying_everything_decides_them(start: int) -> None:
+    seen = Counter(
+        (d.verdict, d.method) for d in (agrees(wishful(seed)) for seed in range(start, start + 100))
+    )
+    assert seen[Verdict.PLACED, "search"] > 10 and seen[Verdict.PROVED_INFEASIBLE, "search"] > 3
 
 
 @settings(max_examples=150, deadline=None)
