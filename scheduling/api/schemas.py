@@ -147,6 +147,11 @@ class OccupantOut(Schema):
     gpus: int
 
 
+class ZoneOut(Schema):
+    name: str
+    allocatable: Resources
+
+
 class NodeOut(Schema):
     name: str
     uid: str
@@ -155,6 +160,7 @@ class NodeOut(Schema):
     unschedulable: bool = Field(description="Cordoned.")
     ready: bool
     allocatable: Resources
+    zones: list[ZoneOut] = Field(description="NUMA zones; empty when no NodeResourceTopology told them.")
     used: Resources
     gpus: int
     gpus_used: int

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scheduling.engine import mixed, pairwise, uniform
+from scheduling.engine import mixed, numa, pairwise, uniform
 from scheduling.engine.candidates import Candidates, Conflict, candidates, enforced
 from scheduling.engine.capacity import Field, field, held_by
 from scheduling.engine.counts import DomainRows
@@ -39,10 +39,16 @@ def decide(state: ClusterState, group_key: str, *, profile: str = "exact") -> De
     """What to do with the group now. ValueError for an unknown profile; a group nobody names is held."""
     if profile not in PROFILES:
         raise ValueError(f"profile {profile!r} is none of {', '.join(PROFILES)}")
-    if profile in RELEASES:
-        return decide_upstream(state, group_key, profile, decide)
+    if profile in RELEASES:  # no release knows of NUMA zones: to it their key is a label that no node has
+        return decide_upstream(state, group_key, profile, _decide_exact)
+    if numa.asked(state, group_key):
+        return _unless_pods_restrict(state, numa.decide_in_zones(state, group_key, _decide_exact))
+    return _decide_exact(state, group_key)
+
+
+def _decide_exact(state: ClusterState, group_key: str) -> Decision:
     who = roster(state, group_key)
-    start = _start(state, who, profile)
+    start = _start(state, who, "exact")
     held = held_reason(who)
     if held is not None:
         return replace(start, verdict=Verdict.HELD, reason=held)
@@ -62,6 +68,36 @@ def decide(state: ClusterState, group_key: str, *, profile: str = "exact") -> De
     if who.unmodelled:
         return replace(start, verdict=Verdict.NOT_FOUND, reason=Reason.UNMODELLED, unmodelled=who.unmodelled)
     return _evaluate(state, who, where, start)
+
+
+def _unless_pods_restrict(state: ClusterState, decision: Decision) -> Decision:
+    """A decision in NUMA zones claims nothing where pods say where members may go: which zones the other pods
+    are in is not known, so neither is who is beside whom.
+    """
+    who = roster(state, decision.key)
+    evaluated = decision.verdict in (Verdict.PLACED, Verdict.PROVED_INFEASIBLE, Verdict.NOT_FOUND)
+    if not evaluated or not who.waiting or rules(state, who) is None:
+        return decision
+    shapes = [pod.shape for pod in who.waiting]
+    named = {
+        "hostPorts": any(shape.host_ports for shape in shapes),
+        "podAffinity": any(shape.pod_affinity for shape in shapes),
+    }
+    used = {name for name, there in named.items() if there}
+    if not used or any(shape.pod_anti_affinity for shape in shapes):
+        used.add("podAntiAffinity")
+    return replace(
+        decision,
+        verdict=Verdict.NOT_FOUND,
+        reason=Reason.UNMODELLED,
+        domain=decision.domain if decision.bound else "",
+        assignments=(),
+        shapes=_shapes(who, (), None),
+        domains=(),
+        fits_across_domains=False,
+        unmodelled=tuple(sorted(used | set(decision.unmodelled))),
+        method="",
+    )
 
 
 def held_reason(who: Roster) -> Reason | None:

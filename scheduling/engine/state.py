@@ -20,10 +20,12 @@ from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.eligibility import bar
 from scheduling.engine.model import TAS_GATES, Eligibility, HostPort, Node, Pod, PodGroup, PodTerm
+from scheduling.engine.numa_names import node_of
 from scheduling.engine.shapes import Bars, DomainCounts, Requests, ShapeIndex, ShapeView
 from scheduling.engine.topology import TopologyIndex
 
 if TYPE_CHECKING:
+    from scheduling.engine.numa_view import ZoneView
     from scheduling.engine.roster import Roster
 
 Apart = tuple[str, tuple[PodTerm, ...]]
@@ -37,6 +39,8 @@ class ClusterState:
     """Mutable. ``seq``: of the last event in it. ``verdicts``: the last one recorded of each open generation.
     ``rosters``: kept by ``roster.roster``, forgotten here when a group or one of its pods changes.
     ``apart_as_of``: another object whenever ``apart`` has changed.
+    ``zone_of``: pod uid -> NUMA domain that it was placed in, as long as the pod is on that node.
+    ``zone_view`` and ``stale_zones`` (nodes that changed since) belong to ``numa_view``.
     """
 
     def __init__(self) -> None:
@@ -60,6 +64,9 @@ class ClusterState:
         self._shapes = ShapeIndex()
         self._negative: tuple[int, frozenset[int]] = (-1, frozenset())
         self.rosters: dict[str, Roster] = {}
+        self.zone_of: dict[str, str] = {}
+        self.zone_view: ZoneView | None = None
+        self.stale_zones: set[str] = set()
 
     # --- what is asked
 
@@ -164,6 +171,7 @@ class ClusterState:
         """Add the node or replace the one of that name; pods bound to that name hold room on it."""
         old = self.nodes.get(node.name)
         self.nodes[node.name] = node
+        self._recut(node.name)
         if old is None:
             row = self.columns.add(node.name)
             self._indexes = {}
@@ -189,6 +197,7 @@ class ClusterState:
         if node is None or node.uid != uid:
             return
         del self.nodes[name]
+        self._recut(name)
         self.columns.remove(name)
         self._indexes = {}
 
@@ -210,16 +219,23 @@ class ClusterState:
             if pod.shape.host_ports:
                 self._holding.add(pod.shape.host_ports, pod.uid)
             self._charge(pod, 1)
+        if pod.uid in self.zone_of and node_of(self.zone_of[pod.uid]) != pod.node:
+            del self.zone_of[pod.uid]
 
     def remove_pod(self, uid: str) -> None:
         """Take the pod out; nothing happens when there is none of that uid."""
         if uid in self.pods:
             pod = self._withdraw(uid)
+            self.zone_of.pop(uid, None)
             self._forget(pod)
             self._set_uids(pod.key, tuple(other for other in self._uids[pod.key] if other != uid))
 
-    def bind(self, pod_uid: str, node: str) -> None:
-        """Put the pod on the node. KeyError for an unknown uid: a decision names only pods that exist."""
+    def bind(self, pod_uid: str, node: str, zone: str = "") -> None:
+        """Put the pod on the node; ``zone``: the NUMA domain of the node that it was placed in, "" for none.
+        KeyError for an unknown uid: a decision names only pods that exist.
+        """
+        if zone:
+            self.zone_of[pod_uid] = zone
         self.set_pod(replace(self.pods[pod_uid], node=node))
 
     def set_group(self, group: PodGroup) -> None:
@@ -266,6 +282,9 @@ class ClusterState:
         other._shapes = self._shapes.fork(self.columns.line)
         other._negative = self._negative
         other.rosters = self.rosters.copy()
+        other.zone_of = self.zone_of.copy()
+        other.zone_view = self.zone_view.fork() if self.zone_view is not None else None
+        other.stale_zones = self.stale_zones.copy()
         return other
 
     # --- steps
@@ -313,7 +332,13 @@ class ClusterState:
         if len(self._apart) != known:
             self.apart_as_of = object()
 
+    def _recut(self, node_name: str) -> None:
+        """The node or what is on it changed, which the kept view of its zones must follow."""
+        if self.zone_view is not None:
+            self.stale_zones.add(node_name)
+
     def _charge(self, pod: Pod, pods: int) -> None:
+        self._recut(pod.node)
         row = self.columns.slot.get(pod.node)
         if row is not None:
             self.columns.charge(row, pod.shape.requests, pods)

@@ -100,6 +100,9 @@ class SnapshotImported(Event):
 
 @dataclass(frozen=True, slots=True)
 class NodeAdded(Event):
+    """Version 2: a node may have NUMA zones."""
+
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "node"
     WAKES: ClassVar[bool] = True
     node: Node
@@ -107,8 +110,11 @@ class NodeAdded(Event):
 
 @dataclass(frozen=True, slots=True)
 class NodeUpdated(Event):
-    """What changed of a node, and only that. Made with ``between``, used with ``changed``."""
+    """What changed of a node, and only that. Made with ``between``, used with ``changed``. Version 2: its
+    NUMA zones too.
+    """
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "node"
     WAKES: ClassVar[bool] = True
     name: str

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import singledispatch
 
 from scheduling.engine.decision import VerdictSummary
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import events as e
@@ -139,8 +140,9 @@ def _pod_group_placed(event: e.PodGroupPlaced, state: ClusterState) -> None:
     for uid, name, _ in event.assignments:
         if uid not in state.pods:
             raise BrokenHistory(f"pod {event.namespace}/{name} ({uid}) was placed, but it is not there")
+    zone = event.domain if event.enforced and event.topology_key == NUMA_KEY else ""
     for uid, _, node in event.assignments:
-        state.bind(uid, node)
+        state.bind(uid, node, zone)
     _record(event, state, Verdict.PLACED, "", event.domain, event.fits)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.queue import waiting
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.state import ClusterState
@@ -79,8 +80,9 @@ def _turn(ahead: ClusterState, key: str, profile: str) -> _Turn:
         news = _apply(ahead, key, event)
         turn.took_room = True
         if isinstance(event, PlacementForecast):
+            zone = decision.domain if decision.enforced and decision.topology_key == NUMA_KEY else ""
             for uid, node in decision.assignments:
-                ahead.bind(uid, node)
+                ahead.bind(uid, node, zone)
             turn.placements += [event] if news else []
             return turn  # the forecast is what is known of the group, left-over members included
         turn.placements.append(event)

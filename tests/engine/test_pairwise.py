@@ -8,7 +8,8 @@ from hypothesis import given, settings
 
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
-from scheduling.engine.model import Pod
+from scheduling.engine.model import NumaZone, Pod
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.pairwise_rules import clash, rules
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import roster
@@ -263,6 +264,16 @@ def test_when_the_budget_ends_first_nothing_is_claimed(monkeypatch: pytest.Monke
     monkeypatch.setattr("scheduling.engine.pairwise.LOOKS", 3)
     decision = decide(state, G)
     assert (decision.verdict, decision.reason) == (Verdict.NOT_FOUND, Reason.NOT_FOUND_BY_HEURISTIC)
+
+
+def test_in_numa_zones_nothing_is_claimed_where_pods_restrict_the_members() -> None:
+    zones = (NumaZone("node-0", (("cpu", 4000),)), NumaZone("node-1", (("cpu", 4000),)))
+    state = cluster(host("n1", zones=zones), gang("g", 1, NUMA_KEY), members("g", 1, labels=(("app", "a"),)))
+    assert decide(state, G).placed
+    state.set_pod(with_rules(pod("s", node="n1"), pod_anti_affinity=(term(),)))
+    decision = decide(state, G)
+    assert (decision.verdict, decision.reason) == (Verdict.NOT_FOUND, Reason.UNMODELLED)
+    assert (decision.assignments, decision.unmodelled) == ((), ("podAntiAffinity",))
 
 
 def test_members_with_terms_and_volumes_are_still_not_modelled() -> None:

@@ -51,7 +51,7 @@ def test_what_is_kept_of_an_event(stream: int, append: Append) -> None:
     row = EventRow.objects.get(stream_id=stream, seq=2)
     assert (row.type, row.version, row.actor, row.command_id, row.cause) == (
         "NodeAdded",
-        1,
+        2,
         "user:ada",
         "add-n1",
         1,
