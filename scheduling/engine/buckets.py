@@ -6,22 +6,25 @@ that one set.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
 
 
-class Buckets:
+class Buckets(Generic[Key]):
     """key -> ordered set of names. An empty set is no key."""
 
     __slots__ = ("_owned", "_sets")
 
     def __init__(self) -> None:
-        self._sets: dict[str, dict[str, None]] = {}
-        self._owned: set[str] = set()
+        self._sets: dict[Key, dict[str, None]] = {}
+        self._owned: set[Key] = set()
 
-    def add(self, key: str, name: str) -> None:
+    def add(self, key: Key, name: str) -> None:
         self._own(key)[name] = None
 
-    def discard(self, key: str, name: str) -> None:
+    def discard(self, key: Key, name: str) -> None:
         """Take a name out; nothing happens when it is not there."""
         if name not in self._sets.get(key, ()):
             return
@@ -31,16 +34,16 @@ class Buckets:
             del self._sets[key]
             self._owned.discard(key)
 
-    def get(self, key: str) -> Iterable[str]:
+    def get(self, key: Key) -> Iterable[str]:
         return self._sets.get(key, {}).keys()
 
-    def copy(self) -> Buckets:
-        other = Buckets()
+    def copy(self) -> Buckets[Key]:
+        other: Buckets[Key] = Buckets()
         other._sets = self._sets.copy()
         self._owned = set()
         return other
 
-    def _own(self, key: str) -> dict[str, None]:
+    def _own(self, key: Key) -> dict[str, None]:
         if key not in self._owned:
             self._sets[key] = dict(self._sets.get(key, {}))
             self._owned.add(key)
@@ -49,7 +52,7 @@ class Buckets:
     def __contains__(self, key: object) -> bool:
         return key in self._sets
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Key]:
         return iter(self._sets)
 
     def __len__(self) -> int:

@@ -132,6 +132,11 @@ class Field:
         }
         return self.like(self._row_bars, room)
 
+    def barred(self, bars: Sequence[Bars]) -> Field:
+        """The same nodes with more bars, per kind and row; those that are there already count first."""
+        added = [np.where(old == _NONE, new, old) for old, new in zip(self._row_bars, bars, strict=True)]
+        return self.like(added, self.room)
+
     def unbarred(self, lifted: Sequence[Bar]) -> Field:
         """The same nodes with some bars lifted."""
         bars = [np.where(np.isin(bars, lifted), np.int8(Bar.NONE), bars) for bars in self._row_bars]
@@ -233,7 +238,7 @@ def _most_by_dominance(seen: Field, each: Ints, small: int, weights: Sequence[in
 
 def _strays(seen: Field, kind: int, other: int) -> Bools:
     """Per domain: whether a member of ``kind`` may be on a node that one of ``other`` may not use."""
-    if seen.kinds[kind].eligibility == seen.kinds[other].eligibility:
+    if np.array_equal(seen.bars[kind], seen.bars[other]):
         return np.zeros(len(seen.index.domains), bool)
     strays: Bools = seen.index.sums(((seen.caps[kind] > 0) & ~seen.eligible(other)).astype(np.int64)) > 0
     return strays

@@ -7,23 +7,25 @@ as far as the domain holds. The basic policy has a quorum of one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scheduling.engine import mixed, numa, uniform
+from scheduling.engine import mixed, numa, pairwise, uniform
 from scheduling.engine.candidates import Candidates, Conflict, candidates, enforced
 from scheduling.engine.capacity import Field, field, held_by
 from scheduling.engine.counts import DomainRows
 from scheduling.engine.decision import Decision, DomainCount, Funnel, ShapeCount, VerdictSummary
-from scheduling.engine.explain import shortfalls
+from scheduling.engine.explain import Pairs, shortfalls
 from scheduling.engine.packing import Packing, assignments, wholly_free
+from scheduling.engine.pairwise_rules import Rules, rules, without_strangers
 from scheduling.engine.profiles.releases import RELEASES
 from scheduling.engine.profiles.upstream import decide_upstream
 from scheduling.engine.reasons import Reason, Verdict
-from scheduling.engine.roster import Requests, Roster, roster
+from scheduling.engine.roster import Kind, Requests, Roster, roster
 from scheduling.engine.state import ClusterState
-from scheduling.engine.topology import ALL_NODES
+from scheduling.engine.topology import ALL_NODES, TopologyIndex
 
 __all__ = ["PROFILES", "Decision", "DomainCount", "Funnel", "ShapeCount", "VerdictSummary", "decide"]
 
@@ -40,7 +42,7 @@ def decide(state: ClusterState, group_key: str, *, profile: str = "exact") -> De
     if profile in RELEASES:  # no release knows of NUMA zones: to it their key is a label that no node has
         return decide_upstream(state, group_key, profile, _decide_exact)
     if numa.asked(state, group_key):
-        return numa.decide_in_zones(state, group_key, _decide_exact)
+        return _unless_pods_restrict(state, numa.decide_in_zones(state, group_key, _decide_exact))
     return _decide_exact(state, group_key)
 
 
@@ -66,6 +68,36 @@ def _decide_exact(state: ClusterState, group_key: str) -> Decision:
     if who.unmodelled:
         return replace(start, verdict=Verdict.NOT_FOUND, reason=Reason.UNMODELLED, unmodelled=who.unmodelled)
     return _evaluate(state, who, where, start)
+
+
+def _unless_pods_restrict(state: ClusterState, decision: Decision) -> Decision:
+    """A decision in NUMA zones claims nothing where pods say where members may go: which zones the other pods
+    are in is not known, so neither is who is beside whom.
+    """
+    who = roster(state, decision.key)
+    evaluated = decision.verdict in (Verdict.PLACED, Verdict.PROVED_INFEASIBLE, Verdict.NOT_FOUND)
+    if not evaluated or not who.waiting or rules(state, who) is None:
+        return decision
+    shapes = [pod.shape for pod in who.waiting]
+    named = {
+        "hostPorts": any(shape.host_ports for shape in shapes),
+        "podAffinity": any(shape.pod_affinity for shape in shapes),
+    }
+    used = {name for name, there in named.items() if there}
+    if not used or any(shape.pod_anti_affinity for shape in shapes):
+        used.add("podAntiAffinity")
+    return replace(
+        decision,
+        verdict=Verdict.NOT_FOUND,
+        reason=Reason.UNMODELLED,
+        domain=decision.domain if decision.bound else "",
+        assignments=(),
+        shapes=_shapes(who, (), None),
+        domains=(),
+        fits_across_domains=False,
+        unmodelled=tuple(sorted(used | set(decision.unmodelled))),
+        method="",
+    )
 
 
 def held_reason(who: Roster) -> Reason | None:
@@ -105,15 +137,15 @@ def _start(state: ClusterState, who: Roster, profile: str) -> Decision:
         bound=len(who.bound),
         members=who.known,
         gated=len(who.gated),
-        shapes=_shapes(who, None),
+        shapes=_shapes(who, (), None),
     )
 
 
-def _shapes(who: Roster, best: Packing | None) -> tuple[ShapeCount, ...]:
+def _shapes(who: Roster, kinds: Sequence[Kind], best: Packing | None) -> tuple[ShapeCount, ...]:
     """Members by what they request, sorted by it, with those that the packing places."""
     placed: dict[Requests, int] = {}
     if best is not None:
-        for kind, take in zip(who.kinds(), best.takes, strict=True):
+        for kind, take in zip(kinds, best.takes, strict=True):
             placed[kind.requests] = placed.get(kind.requests, 0) + int(take.sum())
     return tuple(
         ShapeCount(requests, members, bound, placed.get(requests, 0))
@@ -138,8 +170,9 @@ class _Answer:
 
 
 def _evaluate(state: ClusterState, who: Roster, where: Candidates, start: Decision) -> Decision:
-    seen = field(state, where.index, who.kinds())
-    answer = _search(state, seen, who.missing)
+    between = rules(state, who)
+    seen = _field(state, where.index, between.kinds if between else who.kinds(), between)
+    answer = _search(state, seen, who.missing, between)
     start = replace(
         start,
         funnel=_funnel(seen, where, answer),
@@ -149,13 +182,21 @@ def _evaluate(state: ClusterState, who: Roster, where: Candidates, start: Decisi
     )
     if answer.best is not None:
         return _placed(seen, who, start, answer, answer.best)
-    return _refused(state, seen, who, where, start, answer)
+    return _refused(state, seen, who, where, start, answer, between)
 
 
-def _search(state: ClusterState, seen: Field, missing: int) -> _Answer:
+def _field(state: ClusterState, index: TopologyIndex, kinds: Sequence[Kind], between: Rules | None) -> Field:
+    seen = field(state, index, kinds)
+    return between.applied(state, seen) if between else seen
+
+
+def _search(state: ClusterState, seen: Field, missing: int, between: Rules | None) -> _Answer:
     none: frozenset[int] = frozenset()
     if not seen.index.domains:
         return _Answer(None, [], 0, {}, none, True, "counting")
+    if between is not None and between.among_members:
+        whole = wholly_free(state.columns, seen.index, seen.kinds)
+        return _searched(pairwise.search(between, seen, whole, missing))
     if len(seen.kinds) == 1:
         ranked = uniform.ranking(state.columns, seen, missing, _SHOWN_WHEN_PLACED)
         best = uniform.pack(state.columns, seen, ranked.best[0]) if ranked.feasible else None
@@ -173,6 +214,19 @@ def _search(state: ClusterState, seen: Field, missing: int) -> _Answer:
         refuted=frozenset(result.refuted),
         proved=not found and not result.open,
         method=result.method,
+    )
+
+
+def _searched(made: pairwise.Found) -> _Answer:
+    found = made.packings
+    return _Answer(
+        best=found[0] if found else None,
+        others=[(packing.domain, packing.placed) for packing in found[:_SHOWN_WHEN_PLACED]],
+        feasible=len(found),
+        tried=made.tried,
+        refuted=made.exhausted,
+        proved=made.proved,
+        method="counting" if made.proved and not made.exhausted else "search",
     )
 
 
@@ -196,7 +250,7 @@ def _placed(seen: Field, who: Roster, start: Decision, answer: _Answer, best: Pa
         start,
         domain=seen.index.domains[best.domain],
         assignments=pairs,
-        shapes=_shapes(who, best),
+        shapes=_shapes(who, seen.kinds, best),
         domains=tuple(_feasible(seen, domain, len(who.bound) + placed) for domain, placed in answer.others),
     )
 
@@ -213,16 +267,23 @@ def _feasible(seen: Field, domain: int, fits: int) -> DomainCount:
 
 
 def _refused(
-    state: ClusterState, seen: Field, who: Roster, where: Candidates, start: Decision, answer: _Answer
+    state: ClusterState,
+    seen: Field,
+    who: Roster,
+    where: Candidates,
+    start: Decision,
+    answer: _Answer,
+    between: Rules | None,
 ) -> Decision:
     own = held_by(state.columns, [(pod.node, pod.shape.requests) for pod in who.bound])
-    counts = shortfalls(state, seen, own, len(who.bound), who.missing, answer.tried, answer.refuted)
+    pairs = Pairs(between, without_strangers(state, between, who)) if between else None
+    counts = shortfalls(state, seen, own, len(who.bound), who.missing, answer.tried, answer.refuted, pairs)
     return replace(
         start,
         verdict=Verdict.PROVED_INFEASIBLE if answer.proved else Verdict.NOT_FOUND,
         reason=_reason(start, where, counts) if answer.proved else Reason.NOT_FOUND_BY_HEURISTIC,
         domains=counts,
-        fits_across_domains=start.enforced and _fits_across(state, seen, who.missing),
+        fits_across_domains=start.enforced and _fits_across(state, seen, who.missing, between),
     )
 
 
@@ -235,13 +296,15 @@ def _reason(start: Decision, where: Candidates, counts: DomainRows | tuple[()]) 
     return counts.hopeful or Reason.NEVER_FITS
 
 
-def _fits_across(state: ClusterState, seen: Field, missing: int) -> bool:
+def _fits_across(state: ClusterState, seen: Field, missing: int, between: Rules | None) -> bool:
     """Whether the group was found, by counting or by the heuristics, to fit over all nodes of the cluster
     together.
     """
-    everywhere = field(state, state.index(ALL_NODES), seen.kinds)
+    everywhere = _field(state, state.index(ALL_NODES), seen.kinds, between)
     if not everywhere.index.domains:
         return False
+    if between is not None and between.among_members:
+        return _search(state, everywhere, missing, between).best is not None
     if len(seen.kinds) == 1:
         return bool(everywhere.sums[0][0] >= missing)
     whole = wholly_free(state.columns, everywhere.index, seen.kinds)

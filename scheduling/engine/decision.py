@@ -90,7 +90,8 @@ class Decision:
     nothing fits; when placed, the chosen one and the next best few. ``conflict_domains``,
     ``conflict_nodes``: where bound members lie that contradict each other, and the nodes that are gone or
     do not carry the key. ``method``: how it was found or proved: ``counting``; ``heuristic`` (found only);
-    ``search``, exact in whole numbers (also of a search that gave up: ``not_found``); ``solver``, found and
+    ``search``, exact in whole numbers (also of a search that gave up: ``not_found``; always for
+    members that exclude or want each other, unless counting refutes them); ``solver``, found and
     counted again, or refused on the word of a solver in floating point; ``greedy`` (profiles of
     kube-scheduler); "" when none. ``ties``: the domains between which kube-scheduler would roll, the chosen
     one first; empty when one is best. ``luck``: (k, n): kube-scheduler rolls between nodes too, and of n ways

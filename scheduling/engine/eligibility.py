@@ -7,6 +7,7 @@ a node whose Ready condition is not True takes nobody, whatever is tolerated.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 
 from scheduling.engine.model import Eligibility, Node, NodeSelectorTerm, Requirement, Taint, Toleration
@@ -29,14 +30,35 @@ class Bar(IntEnum):
     NOT_READY = 2
     CORDONED = 3
     TAINT = 4
+    ANTI_AFFINITY = 5
+    HOST_PORT = 6
+    AFFINITY = 7
 
+
+BY_PODS = (Bar.ANTI_AFFINITY, Bar.HOST_PORT, Bar.AFFINITY)
+"""Set by the pods that are there (``pairwise_rules``), after all that the node itself says."""
+
+BAR_CODE: dict[Bar, str] = {
+    Bar.SELECTOR: "selector",
+    Bar.NOT_READY: "node_not_ready",
+    Bar.CORDONED: "cordoned",
+    Bar.TAINT: "taint",
+    Bar.ANTI_AFFINITY: "anti_affinity",
+    Bar.HOST_PORT: "host_port",
+    Bar.AFFINITY: "affinity",
+}
+"""What such nodes are counted under in the causes of a domain."""
 
 BAR_REASON: dict[Bar, Reason] = {
     Bar.SELECTOR: Reason.SELECTOR,
     Bar.NOT_READY: Reason.NODE_NOT_READY,
     Bar.CORDONED: Reason.CORDONED,
     Bar.TAINT: Reason.TAINT,
+    Bar.AFFINITY: Reason.SELECTOR,
 }
+"""Why a domain is short that would do with the bar lifted. Pods that keep others away count as room that is
+taken: the reason is capacity.
+"""
 
 
 def bar(node: Node, wanted: Eligibility) -> Bar:
@@ -80,10 +102,11 @@ def _term_matches(term: NodeSelectorTerm, name: str, labels: dict[str, str]) -> 
     if not term.labels and not term.fields:
         return False
     fields = {"metadata.name": name}
-    return all(_holds(r, labels) for r in term.labels) and all(_holds(r, fields) for r in term.fields)
+    return all(holds(r, labels) for r in term.labels) and all(holds(r, fields) for r in term.fields)
 
 
-def _holds(requirement: Requirement, labels: dict[str, str]) -> bool:
+def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+    """Whether labels meet one requirement; without the key, NotIn and DoesNotExist do."""
     value = labels.get(requirement.key)
     match requirement.operator:
         case "In":

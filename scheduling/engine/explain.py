@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from scheduling.engine.capacity import Field, Room, emptied, unbarred
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
 from scheduling.engine.counts import DomainRows
-from scheduling.engine.eligibility import BAR_REASON, Bar
+from scheduling.engine.eligibility import BAR_CODE, BAR_REASON, BY_PODS, Bar
 from scheduling.engine.mixed import first_fit
 from scheduling.engine.packing import Packing
+from scheduling.engine.pairwise import never
+from scheduling.engine.pairwise_rules import Rules
 from scheduling.engine.reasons import Reason
 from scheduling.engine.state import ClusterState
 
@@ -23,7 +26,7 @@ _MOST = 1 << 58
 
 _FAR = np.iinfo(np.int64).max
 
-_BLAME = (Bar.NOT_READY, Bar.CORDONED, Bar.TAINT, Bar.SELECTOR)
+_BLAME = (Bar.NOT_READY, Bar.CORDONED, Bar.TAINT, Bar.SELECTOR, Bar.AFFINITY)
 """Which bar is named when lifting any of several would do: the one that most often ends by itself first."""
 
 _REASONS: tuple[str, ...] = (
@@ -36,6 +39,14 @@ _REASONS: tuple[str, ...] = (
 """Why a domain is short, the most hopeful first: the order of domains that hold equally many members."""
 
 _FEASIBLE, _NOT_FOUND, _CAPACITY, _BARRED, _NEVER = 0, 1, 2, 3, len(_REASONS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """``now``: what pods say about where members may go; ``alone``: when all but the group's own are gone."""
+
+    now: Rules
+    alone: Rules
 
 
 class _Filled:
@@ -106,18 +117,22 @@ def shortfalls(
     missing: int,
     tried: Mapping[int, Packing],
     refuted: Collection[int] = (),
+    pairs: Pairs | None = None,
 ) -> DomainRows | tuple[()]:
     """One count per domain of the field, best first: most members in, then the reason that ends soonest,
     then name.
 
     ``own``: what bound members hold; ``bound``: how many they are; ``missing``: members to be placed at once;
     ``tried``: the best packings known, by domain; ``refuted``: domains whose bound allows the group and that
-    a search proved too small.
+    a search proved too small; ``pairs``: None when no pod restricts the members.
     """
     if not seen.index.domains:
         return ()
     filled = _fill(seen, tried)
-    codes = _codes(state, seen, own, missing, filled.placed, sorted(refuted))
+    if pairs is None:
+        codes = _codes(state, seen, own, missing, filled.placed, sorted(refuted))
+    else:
+        codes = _codes_of_pairs(state, seen, own, missing, filled.placed, frozenset(refuted), pairs)
     short = np.maximum(missing - filled.placed, 0)
     usable = filled.usable
     eligible = seen.index.sizes if usable is None else seen.index.sums(usable.astype(np.int64))
@@ -128,7 +143,7 @@ def shortfalls(
         reasons=_REASONS,
         never=_NEVER,
         lacks=_lacks(seen, filled, short),
-        causes=_causes(seen, filled),
+        causes=_causes(seen, filled, pairs),
     )
 
 
@@ -136,7 +151,7 @@ def _fill(seen: Field, tried: Mapping[int, Packing]) -> _Filled:
     """The packings that were tried; every other domain filled node by node, the smallest kind first, which is
     certain to fit, and with one kind only is all that fits.
     """
-    if len(seen.kinds) == 1 and not (seen.sums[0] > len(seen.kinds[0].pods)).any():
+    if not tried and len(seen.kinds) == 1 and not (seen.sums[0] > len(seen.kinds[0].pods)).any():
         return _Filled(seen, seen.caps)
     takes = first_fit(seen)
     for domain, packing in tried.items():
@@ -175,6 +190,30 @@ def _codes(
     return codes
 
 
+def _codes_of_pairs(
+    state: ClusterState,
+    seen: Field,
+    own: Room,
+    missing: int,
+    placed: Ints,
+    refuted: frozenset[int],
+    pairs: Pairs,
+) -> Ints:
+    """As ``_codes``: in the empty domain no pod keeps members away but those of the group."""
+    most = pairs.now.most
+    empty = pairs.alone.applied(state, unbarred(emptied(state, seen, own), BY_PODS))
+    open_to_all = unbarred(empty, _BLAME)
+    codes = np.where(most(open_to_all) >= missing, _blamed(empty, missing, most), _NEVER)
+    codes[most(empty) >= missing] = _CAPACITY
+    tight = frozenset(np.flatnonzero(codes == _CAPACITY).tolist()) & refuted
+    codes[sorted(never(pairs.alone, open_to_all, missing, tight))] = _NEVER
+    undecided = most(seen) >= missing
+    undecided[sorted(refuted)] = False
+    codes[undecided] = _NOT_FOUND
+    codes[placed >= missing] = _FEASIBLE
+    return codes
+
+
 def _differs(seen: Field, other: Field, domain: int) -> bool:
     """Whether a domain has other room for what the kinds ask for."""
     rows = seen.index.order[seen.index.slice(domain)]
@@ -182,12 +221,12 @@ def _differs(seen: Field, other: Field, domain: int) -> bool:
     return any((seen.room[resource][rows] != other.room[resource][rows]).any() for resource in asked)
 
 
-def _blamed(empty: Field, missing: int) -> Ints:
+def _blamed(empty: Field, missing: int, most: Callable[[Field], Ints] = Field.most) -> Ints:
     """Per domain: the bar that would do if lifted alone; when none would, the one on the most nodes."""
     counts = np.stack([_barred_nodes(empty, bar) for bar in _BLAME])
     blamed: Ints = counts.argmax(axis=0) + _BARRED
     for place, bar in reversed(list(enumerate(_BLAME))):
-        blamed[unbarred(empty, (bar,)).most() >= missing] = place + _BARRED
+        blamed[most(unbarred(empty, (bar,))) >= missing] = place + _BARRED
     return blamed
 
 
@@ -250,14 +289,19 @@ def _nearest(seen: Field, filled: _Filled, domains: Ints) -> dict[str, Ints]:
     return nearest
 
 
-def _causes(seen: Field, filled: _Filled) -> dict[str, Ints]:
+def _causes(seen: Field, filled: _Filled, pairs: Pairs | None) -> dict[str, Ints]:
     """Per code and domain: nodes barred, and nodes without room for one more, both for the missing kind."""
     counted: dict[str, Ints] = {}
     for kind, member in enumerate(seen.kinds):
         here = filled.missing_kind == kind
         open_to = seen.eligible(kind)
         barred = not open_to.all()
-        hits: dict[str, Bools] = {BAR_REASON[bar]: seen.bars[kind] == bar for bar in _BLAME} if barred else {}
+        hits: dict[str, Bools] = (
+            {code: seen.bars[kind] == bar for bar, code in BAR_CODE.items()} if barred else {}
+        )
+        for bar, kept_off in (pairs.now.kept_off(seen, kind, filled.takes) if pairs else {}).items():
+            hit = open_to & kept_off
+            hits[BAR_CODE[bar]] = hits[BAR_CODE[bar]] | hit if barred else hit
         for resource, _ in member.requests:
             full = filled.lacking(kind, resource)
             hits[f"{Reason.CAPACITY}:{resource}"] = full & open_to if barred else full

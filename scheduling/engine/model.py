@@ -68,18 +68,46 @@ class Eligibility:
     tolerations: tuple[Toleration, ...] = ()
 
 
+HostPort = tuple[str, str, int]
+"""(protocol, IP address, port) on the node; the address is ``0.0.0.0`` for all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodTerm:
+    """One required term of pod affinity or anti-affinity: pods that are meant, and what counts as near them.
+
+    ``topology_key``: nodes with one value of this label are one place. ``selector``: all must hold of a pod's
+    labels (``matchLabels`` as In); () means every pod, None means no pod. ``namespaces``: those looked into;
+    () means that of the pod itself, None every namespace.
+    """
+
+    topology_key: str
+    selector: tuple[Requirement, ...] | None
+    namespaces: tuple[str, ...] | None = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What one member asks for. Members of one shape are interchangeable.
+    """What one member asks for. Members of one shape are interchangeable, unless terms see their labels.
 
     ``requests``: (resource, amount) sorted by name, amounts > 0, always with ``("pods", 1)``.
-    ``unmodelled``: what the pod uses that the engine does not model (``podAffinity``, ``podAntiAffinity``,
-    ``hostPorts``, ``volumes``, ``resourceClaims``, ``topologySpread``), sorted.
+    ``unmodelled``: what the pod uses that the engine does not model (``volumes``, ``resourceClaims``,
+    ``topologySpread``), sorted. ``podAffinity``, ``podAntiAffinity`` and ``hostPorts`` stand there in logs
+    written before these were modelled, the first two also for terms that select namespaces by labels.
+    ``host_ports``, ``pod_affinity``, ``pod_anti_affinity``: required ones only, sorted.
     """
 
     requests: tuple[tuple[str, int], ...]
     eligibility: Eligibility = Eligibility()
     unmodelled: tuple[str, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+    pod_affinity: tuple[PodTerm, ...] = ()
+    pod_anti_affinity: tuple[PodTerm, ...] = ()
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether where it may go depends on which other pods are there."""
+        return bool(self.host_ports or self.pod_affinity or self.pod_anti_affinity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,8 +87,8 @@ MEANINGS: dict[Reason, Meaning] = {
         "a toleration, or the taint removed",
     ),
     Reason.SELECTOR: Meaning(
-        "Node selector or required node affinity leaves too few nodes.",
-        "labels on nodes, or another selector",
+        "Node selector, or required affinity to nodes or pods, leaves too few nodes.",
+        "labels on nodes, pods to be near, or another selector",
     ),
     Reason.NODE_NOT_READY: Meaning("Nodes that would do are not ready.", "those nodes becoming ready"),
     Reason.CORDONED: Meaning("Nodes that would do are cordoned.", "those nodes being uncordoned"),

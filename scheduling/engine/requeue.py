@@ -119,7 +119,9 @@ def could_help(state: ClusterState, key: str, changes: Changes, since: int) -> i
     last = state.verdicts.get(key)
     if last is None or last.verdict != Verdict.PROVED_INFEASIBLE:
         return own
-    if asked(state, key):  # which zone a pod gives back is not followed here: whatever happens may help
+    if asked(state, key) or state.ever_apart or roster(state, key).pairwise:
+        # Which NUMA zone a pod gives back, and which nodes it opens by leaving another pod's domain, is not
+        # followed here: whatever happens may help.
         return earliest(own, changes.any(since))
     return earliest(
         own, _node_that_helps(state, key, changes, since, lasting=last.reason == Reason.NEVER_FITS)

@@ -89,6 +89,25 @@ class Roster:
         """Names of the schedulers that the waiting members ask for."""
         return self._once("schedulers", lambda: frozenset(pod.scheduler_name for pod in self.waiting))
 
+    @property
+    def pairwise(self) -> bool:
+        """Whether a waiting member has terms about other pods or host ports."""
+        return self._once("pairwise", lambda: any(pod.shape.pairwise for pod in self.waiting))
+
+    @property
+    def faces(self) -> tuple[Pod, ...]:
+        """One waiting member of each set of labels."""
+        return self._once("faces", lambda: tuple({pod.labels: pod for pod in self.waiting}.values()))
+
+    def about(self, as_of: object, make: Callable[[], T]) -> T:
+        """What pods on nodes have to do with the members, made again when ``as_of`` is another object."""
+        known, found = self._asked.get("about", (None, None))
+        if known is not as_of:
+            found = make()
+            self._asked["about"] = as_of, found
+        told: T = found
+        return told
+
     def kinds(self) -> tuple[Kind, ...]:
         """The waiting members by shape, in order of the first member of each."""
         return self._once("kinds", self._kinds)

@@ -19,7 +19,7 @@ from scheduling.engine.buckets import Buckets
 from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.eligibility import bar
-from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodGroup
+from scheduling.engine.model import TAS_GATES, Eligibility, HostPort, Node, Pod, PodGroup, PodTerm
 from scheduling.engine.numa_names import node_of
 from scheduling.engine.shapes import Bars, DomainCounts, Requests, ShapeIndex, ShapeView
 from scheduling.engine.topology import TopologyIndex
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from scheduling.engine.numa_view import ZoneView
     from scheduling.engine.roster import Roster
 
+Apart = tuple[str, tuple[PodTerm, ...]]
+"""Namespace and anti-affinity terms of pods."""
+
 _ELIGIBILITY_CLASSES = 256
 """How many classes of members keep their bars: the least recently asked goes first."""
 
@@ -37,6 +40,7 @@ class ClusterState:
     """Mutable. ``seq``: of the last event in it. ``verdicts``: the last one recorded of each open generation.
     ``turns``: when that was, and how many attempts failed in a row. ``rosters``: kept by ``roster.roster``,
     forgotten here when a group or one of its pods changes.
+    ``apart_as_of``: another object whenever ``apart`` has changed; ``ever_apart``: whether there was any.
     ``zone_of``: pod uid -> NUMA domain that it was placed in, as long as the pod is on that node.
     ``zone_view`` and ``stale_zones`` (nodes that changed since) belong to ``numa_view``.
     """
@@ -51,8 +55,12 @@ class ClusterState:
         self.verdicts: dict[str, VerdictSummary] = {}
         self.turns: dict[str, Turn] = {}
         self.columns = Columns()
-        self._by_group = Buckets()
-        self._by_node = Buckets()
+        self._by_group: Buckets[str] = Buckets()
+        self._by_node: Buckets[str] = Buckets()
+        self._apart: Buckets[Apart] = Buckets()
+        self._holding: Buckets[tuple[HostPort, ...]] = Buckets()
+        self.apart_as_of = object()
+        self.ever_apart = False
         self._uids: dict[str, tuple[str, ...]] = {}
         self._uids_shared = False
         self._indexes: dict[str | None, TopologyIndex] = {}
@@ -100,6 +108,19 @@ class ClusterState:
         return sorted(
             (self.pods[uid] for uid in self._by_node.get(node_name)), key=lambda pod: (pod.key, pod.uid)
         )
+
+    @property
+    def apart(self) -> Iterable[Apart]:
+        """Every anti-affinity of unfinished pods on nodes, each once, in no order."""
+        return self._apart
+
+    def pods_apart(self, apart: Apart) -> list[Pod]:
+        """The unfinished pods on nodes that have it."""
+        return [self.pods[uid] for uid in self._apart.get(apart)]
+
+    def holding(self) -> list[tuple[tuple[HostPort, ...], list[Pod]]]:
+        """The unfinished pods on nodes with host ports, by these."""
+        return [(ports, [self.pods[uid] for uid in self._holding.get(ports)]) for ports in self._holding]
 
     def free(self, node_name: str) -> dict[str, int]:
         """Allocatable less the requests of bound unfinished pods; negative on an over-committed node.
@@ -201,6 +222,10 @@ class ClusterState:
             self._by_group.add(pod.group_key, pod.uid)
         if pod.node and not pod.finished:
             self._by_node.add(pod.node, pod.uid)
+            if pod.shape.pod_anti_affinity:
+                self._keep_apart(pod, True)
+            if pod.shape.host_ports:
+                self._holding.add(pod.shape.host_ports, pod.uid)
             self._charge(pod, 1)
         if pod.uid in self.zone_of and node_of(self.zone_of[pod.uid]) != pod.node:
             del self.zone_of[pod.uid]
@@ -262,6 +287,9 @@ class ClusterState:
         other.columns = self.columns.copy()
         other._by_group = self._by_group.copy()
         other._by_node = self._by_node.copy()
+        other._apart, other.apart_as_of = self._apart.copy(), self.apart_as_of
+        other.ever_apart = self.ever_apart
+        other._holding = self._holding.copy()
         other._uids = self._uids
         other._uids_shared = self._uids_shared = True
         other._indexes = self._indexes
@@ -302,8 +330,23 @@ class ClusterState:
             self._by_group.discard(pod.group_key, uid)
         if pod.node and not pod.finished:
             self._by_node.discard(pod.node, uid)
+            if pod.shape.pod_anti_affinity:
+                self._keep_apart(pod, False)
+            if pod.shape.host_ports:
+                self._holding.discard(pod.shape.host_ports, uid)
             self._charge(pod, -1)
         return pod
+
+    def _keep_apart(self, pod: Pod, there: bool) -> None:
+        apart = (pod.namespace, pod.shape.pod_anti_affinity)
+        known = len(self._apart)
+        if there:
+            self._apart.add(apart, pod.uid)
+            self.ever_apart = True
+        else:
+            self._apart.discard(apart, pod.uid)
+        if len(self._apart) != known:
+            self.apart_as_of = object()
 
     def _recut(self, node_name: str) -> None:
         """The node or what is on it changed, which the kept view of its zones must follow."""

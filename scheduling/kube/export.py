@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from scheduling.engine.model import Eligibility, Node, Pod, PodGroup, Requirement
+from scheduling.engine.model import Eligibility, Node, Pod, PodGroup, PodTerm, Requirement, Shape
 from scheduling.kube.nodes import CORDON_TAINT
 
 _UNMODELLED = "tas-console/unmodelled"
@@ -51,10 +51,13 @@ def pod_manifest(pod: Pod) -> dict[str, Any]:
     requests = {name: _quantity(name, amount) for name, amount in pod.shape.requests if name != "pods"}
     limits = {name: text for name, text in requests.items() if "/" in name or name.startswith("hugepages-")}
     resources = {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
-    spec: dict[str, Any] = {
-        "schedulerName": pod.scheduler_name,
-        "containers": [{"name": "main", "image": "pause", "resources": resources}],
-    }
+    container: dict[str, Any] = {"name": "main", "image": "pause", "resources": resources}
+    if pod.shape.host_ports:
+        container["ports"] = [
+            {"containerPort": port, "hostPort": port, "hostIP": address, "protocol": protocol}
+            for protocol, address, port in pod.shape.host_ports
+        ]
+    spec: dict[str, Any] = {"schedulerName": pod.scheduler_name, "containers": [container]}
     if pod.node:
         spec["nodeName"] = pod.node
     if pod.group:
@@ -64,6 +67,8 @@ def pod_manifest(pod: Pod) -> dict[str, Any]:
     if pod.gated:
         spec["schedulingGates"] = [{"name": "tas-console/gated"}]
     spec.update(_eligibility(pod.shape.eligibility))
+    if pod.shape.pod_affinity or pod.shape.pod_anti_affinity:
+        spec["affinity"] = {**spec.get("affinity", {}), **_pod_terms(pod.shape)}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -157,6 +162,27 @@ def _eligibility(eligibility: Eligibility) -> dict[str, Any]:
             for item in eligibility.tolerations
         ]
     return spec
+
+
+def _pod_terms(shape: Shape) -> dict[str, Any]:
+    kinds = (("podAffinity", shape.pod_affinity), ("podAntiAffinity", shape.pod_anti_affinity))
+    return {
+        kind: {"requiredDuringSchedulingIgnoredDuringExecution": [_pod_term(term) for term in terms]}
+        for kind, terms in kinds
+        if terms
+    }
+
+
+def _pod_term(term: PodTerm) -> dict[str, Any]:
+    written: dict[str, Any] = {"topologyKey": term.topology_key}
+    if term.selector is not None:
+        expressions = [_requirement(item) for item in term.selector]
+        written["labelSelector"] = {"matchExpressions": expressions} if expressions else {}
+    if term.namespaces is None:
+        written["namespaceSelector"] = {}
+    elif term.namespaces:
+        written["namespaces"] = list(term.namespaces)
+    return written
 
 
 def _requirement(item: Requirement) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from typing import Any, get_args
 
 from scheduling.engine.model import Phase, Pod, Shape
 from scheduling.kube.eligibility import read_eligibility
-from scheduling.kube.fields import boolean, checked, integer, mapping, objects, one_of, sequence, string
+from scheduling.kube.fields import checked, integer, mapping, objects, one_of, sequence, string
 from scheduling.kube.metadata import read_metadata
 from scheduling.kube.names import dns_subdomain_problem
+from scheduling.kube.neighbours import read_host_ports, read_pod_terms
 from scheduling.kube.requests import effective_requests
 
 Remark = tuple[str, str]
@@ -54,10 +55,15 @@ def read_pod(body: Mapping[str, Any]) -> tuple[Pod, list[Remark]]:
     node = string(spec.get("nodeName"), "spec.nodeName")
     if node:
         checked(node, "spec.nodeName", dns_subdomain_problem(node))
+    affinity, beyond_affinity = read_pod_terms(spec, "podAffinity", metadata.labels)
+    anti_affinity, beyond_anti_affinity = read_pod_terms(spec, "podAntiAffinity", metadata.labels)
     shape = Shape(
         requests=effective_requests(spec),
         eligibility=read_eligibility(spec),
-        unmodelled=_unmodelled(spec),
+        unmodelled=tuple(sorted({*_unmodelled(spec), *beyond_affinity, *beyond_anti_affinity})),
+        host_ports=read_host_ports(spec),
+        pod_affinity=affinity,
+        pod_anti_affinity=anti_affinity,
     )
     pod = Pod(
         namespace=metadata.namespace,
@@ -87,15 +93,8 @@ def _group(spec: Mapping[str, Any]) -> str:
     return checked(name, path, dns_subdomain_problem(name))
 
 
-def _unmodelled(spec: Mapping[str, Any]) -> tuple[str, ...]:
+def _unmodelled(spec: Mapping[str, Any]) -> set[str]:
     used: set[str] = set()
-    affinity = mapping(spec.get("affinity"), "spec.affinity")
-    for kind in ("podAffinity", "podAntiAffinity"):
-        rules = mapping(affinity.get(kind), f"spec.affinity.{kind}")
-        if rules.get("requiredDuringSchedulingIgnoredDuringExecution"):
-            used.add(kind)
-    if _has_host_ports(spec):
-        used.add("hostPorts")
     if any(_NODE_BOUND_VOLUMES & volume.keys() for volume, _ in objects(spec.get("volumes"), "spec.volumes")):
         used.add("volumes")
     if sequence(spec.get("resourceClaims"), "spec.resourceClaims"):
@@ -103,18 +102,7 @@ def _unmodelled(spec: Mapping[str, Any]) -> tuple[str, ...]:
     for rule, path in objects(spec.get("topologySpreadConstraints"), "spec.topologySpreadConstraints"):
         if string(rule.get("whenUnsatisfiable"), f"{path}.whenUnsatisfiable") != "ScheduleAnyway":
             used.add("topologySpread")
-    return tuple(sorted(used))
-
-
-def _has_host_ports(spec: Mapping[str, Any]) -> bool:
-    """On the host network every container port is a host port."""
-    host_network = boolean(spec.get("hostNetwork"), "spec.hostNetwork")
-    for kind in ("containers", "initContainers"):
-        for container, path in objects(spec.get(kind), f"spec.{kind}"):
-            for port, where in objects(container.get("ports"), f"{path}.ports"):
-                if host_network or integer(port.get("hostPort"), f"{where}.hostPort"):
-                    return True
-    return False
+    return used
 
 
 def _remarks(body: Mapping[str, Any], spec: Mapping[str, Any]) -> list[Remark]:

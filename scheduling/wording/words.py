@@ -56,7 +56,7 @@ REASON_SENTENCES: dict[str, Any] = {
         "Members use something that is not modelled here: neither a fit nor a proof is claimed."
     ),
     Reason.TAINT: _("Nodes with room carry a taint that the members do not tolerate."),
-    Reason.SELECTOR: _("Node selector or required node affinity leaves too few nodes."),
+    Reason.SELECTOR: _("Node selector, or required affinity to nodes or pods, leaves too few nodes."),
     Reason.NODE_NOT_READY: _("Nodes that would do are not ready."),
     Reason.CORDONED: _("Nodes that would do are cordoned."),
     Reason.SCHEDULER_NAME: _("Members name different schedulers, so no one scheduler may place the group."),
@@ -82,7 +82,7 @@ LIFTED_BY: dict[str, Any] = {
     Reason.CONFLICTING_DOMAINS: _("Lifted when members leave all domains but one."),
     Reason.UNMODELLED: _("Lifted by a version of the console that models it."),
     Reason.TAINT: _("Lifted by a toleration, or when the taint is removed."),
-    Reason.SELECTOR: _("Lifted by labels on nodes, or by another selector."),
+    Reason.SELECTOR: _("Lifted by labels on nodes, by pods to be near, or by another selector."),
     Reason.NODE_NOT_READY: _("Lifted when those nodes become ready."),
     Reason.CORDONED: _("Lifted when those nodes are uncordoned."),
     Reason.SCHEDULER_NAME: _("Lifted by members with one schedulerName."),
@@ -184,6 +184,14 @@ UNMODELLED: dict[str, Any] = {
 }
 
 
+CAUSES: dict[str, Any] = {
+    "affinity": pgettext_lazy("cause", "no pod to be near"),
+    "anti_affinity": pgettext_lazy("cause", "kept apart by anti-affinity"),
+    "host_port": pgettext_lazy("cause", "host port in use"),
+}
+"""Those that are not reasons too."""
+
+
 def word(table: dict[str, Any], code: str) -> str:
     """The word for a code in the active language; a code without a word is shown as it is, never hidden."""
     return str(table.get(code, code))
@@ -196,7 +204,7 @@ def cause(code: str) -> str:
     name, _colon, resource = code.partition(":")
     if resource:
         return gettext("too little %(resource)s") % {"resource": resource}
-    return word(REASONS, name)
+    return word(CAUSES if name in CAUSES else REASONS, name)
 
 
 def domain_kind(topology_key: str) -> str:

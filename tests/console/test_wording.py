@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.utils.translation import override
 
+from scheduling.engine.eligibility import BAR_CODE
 from scheduling.engine.model import Node, Pod, PodGroup, PodGroupTemplate, Shape, Workload
 from scheduling.engine.reasons import MEANINGS, Reason, Verdict
 from scheduling.ledger import events as log
@@ -134,6 +135,12 @@ def test_every_code_has_a_word_and_every_reason_its_sentences() -> None:
         assert set(table) == set(Reason) == set(MEANINGS)
     assert set(words.EVENT_TYPES) == set(events.SENTENCES) == set(log.CATALOGUE)
     assert set(words.SUBJECTS) == {kind.SUBJECT for kind in log.CATALOGUE.values()}
+
+
+def test_every_cause_has_a_word_that_is_not_its_code() -> None:
+    for language in ("en", "ja"):
+        with override(language):
+            assert not [code for code in BAR_CODE.values() if words.cause(code) == code]
 
 
 def test_every_verdict_has_a_word_of_its_own_in_both_languages() -> None:

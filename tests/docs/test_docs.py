@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
+from scheduling.engine.eligibility import BAR_CODE
 from scheduling.engine.model import TAS_GATES
 from scheduling.engine.reasons import MEANINGS, Reason, Verdict
 from scheduling.ledger.events import CATALOGUE
@@ -38,6 +39,10 @@ def test_every_event_is_listed_with_its_subject_and_no_other() -> None:
 def test_every_reason_is_listed_as_the_engine_means_it() -> None:
     listed = rows("concepts.md", "reason")
     assert listed == {str(code): [MEANINGS[code].means, MEANINGS[code].lifted_by] for code in Reason}
+
+
+def test_every_cause_but_room_is_listed_and_no_other() -> None:
+    assert rows("concepts.md", "cause").keys() == set(BAR_CODE.values())
 
 
 def test_every_verdict_is_listed_and_no_other() -> None:

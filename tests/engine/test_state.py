@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from scheduling.engine.columns import AMOUNT_LIMIT
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import VerdictSummary
-from scheduling.engine.model import TAS_GATES, Eligibility, Node
+from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodTerm, Requirement
 from scheduling.engine.queue import waiting
 from scheduling.engine.state import ClusterState
 from tests.engine.builders import GPU, RACK, ZONE, cluster, gang, members, node, pod
 from tests.engine.strategies import Thing, groups, nodes, strangers
 
+PORTS = (("TCP", "0.0.0.0", 80),)
+LABELS = st.sampled_from([(("app", "a"),), ()])
 VERDICT = VerdictSummary("proved_infeasible", "capacity", "r1", 1, 2)
 
 
@@ -181,6 +183,8 @@ def observed(state: ClusterState) -> dict[str, object]:
         "pods_on": {name: state.pods_on(name) for name in (*sorted(state.nodes), "gone")},
         "members": {key: state.members(key) for key in state.group_keys()},
         "over_committed": state.over_committed(),
+        "apart": sorted((repr(one), sorted(pod.uid for pod in state.pods_apart(one))) for one in state.apart),
+        "holding": sorted((ports, sorted(pod.uid for pod in pods)) for ports, pods in state.holding()),
         "waiting": waiting(state),
         "decisions": [repr(decide(state, key)) for key in state.group_keys()],
     }
@@ -199,6 +203,14 @@ def rebuilt(state: ClusterState) -> ClusterState:
     return fresh
 
 
+def ruled(pod: Pod) -> st.SearchStrategy[Thing]:
+    """The pod as it is, or with rules about other pods."""
+    term = PodTerm(ZONE, (Requirement("app", "In", ("a",)),))
+    rules = ({}, {}, {"host_ports": PORTS}, {"pod_anti_affinity": (term,)}, {"pod_affinity": (term,)})
+    shapes = st.sampled_from([replace(pod.shape, **each) for each in rules])
+    return st.builds(lambda shape, labels: replace(pod, shape=shape, labels=labels), shapes, LABELS)
+
+
 @st.composite
 def steps(draw: st.DrawFn) -> list[tuple[str, Thing | str]]:
     """A history: objects set, set again otherwise, and taken away, in any order."""
@@ -211,6 +223,7 @@ def steps(draw: st.DrawFn) -> list[tuple[str, Thing | str]]:
             *draw(groups("g", names, 2, most=3)),
             *draw(groups("h", names, 1, most=2)),
         ]
+        fresh = [draw(ruled(thing)) if isinstance(thing, Pod) else thing for thing in fresh]
         history += [("set", thing) for thing in draw(st.permutations(fresh))]
         history += [("remove", name) for name in draw(st.lists(st.sampled_from(names), max_size=2))]
         history += [

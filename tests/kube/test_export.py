@@ -13,6 +13,7 @@ from scheduling.engine.model import (
     NodeSelectorTerm,
     Pod,
     PodGroup,
+    PodTerm,
     Requirement,
     Shape,
     Taint,
@@ -69,10 +70,23 @@ ELIGIBILITIES = st.builds(
     terms=st.none() | canonical(TERMS).filter(bool),
     tolerations=canonical(TOLERATIONS),
 )
+NAMESPACES = st.sampled_from(["a", "b", "c"])
+POD_TERMS = st.builds(
+    PodTerm,
+    KEYS,
+    st.none() | canonical(REQUIREMENTS),
+    st.none() | st.sets(NAMESPACES).map(lambda names: tuple(sorted(names))),
+)
+PORTS = st.tuples(
+    st.sampled_from(["TCP", "UDP", "SCTP"]), st.sampled_from(["0.0.0.0", "10.0.0.1"]), st.integers(1, 65535)
+)
 SHAPES = st.builds(
-    lambda amounts, eligibility: Shape(tuple(sorted((amounts | {"pods": 1}).items())), eligibility),
+    lambda amounts, *parts: Shape(tuple(sorted((amounts | {"pods": 1}).items())), parts[0], (), *parts[1:]),
     st.dictionaries(DEVICES, st.integers(1, 2**62), max_size=3),
     ELIGIBILITIES,
+    st.sets(PORTS, max_size=3).map(lambda ports: tuple(sorted(ports))),
+    canonical(POD_TERMS),
+    canonical(POD_TERMS),
 )
 PODS = st.builds(
     Pod,

@@ -151,6 +151,12 @@ def test_a_pod_is_read_with_what_scheduling_needs():
     }
 
 
+def required(kind, *terms):
+    """A pod spec with these terms, their topology key filled in."""
+    terms = [{"topologyKey": "kubernetes.io/hostname"} | term for term in terms]
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+
+
 def test_pods_that_differ_only_in_the_order_of_their_wishes_have_one_shape():
     tolerations = [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists"}]
     first, second = taken(
@@ -163,18 +169,15 @@ def test_pods_that_differ_only_in_the_order_of_their_wishes_have_one_shape():
 @pytest.mark.parametrize(
     ("spec", "unmodelled"),
     [
+        (required("podAffinity", {"namespaceSelector": {"matchLabels": {"team": "a"}}}), ("podAffinity",)),
         (
-            {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
-            ("podAffinity",),
-        ),
-        (
-            {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
+            required("podAntiAffinity", {"namespaceSelector": {"matchLabels": {"team": "a"}}}),
             ("podAntiAffinity",),
         ),
+        (required("podAffinity", {}), ()),
+        (required("podAntiAffinity", {"namespaceSelector": {}}), ()),
         ({"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}}, ()),
-        ({"containers": [{"ports": [{"containerPort": 80, "hostPort": 80}]}]}, ("hostPorts",)),
-        ({"containers": [{"ports": [{"containerPort": 80}]}]}, ()),
-        ({"hostNetwork": True, "containers": [{"ports": [{"containerPort": 80}]}]}, ("hostPorts",)),
+        ({"containers": [{"ports": [{"containerPort": 80, "hostPort": 80}]}]}, ()),
         ({"volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "configMap": {}}]}, ()),
         ({"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "c"}}]}, ("volumes",)),
         ({"resourceClaims": [{"name": "gpu"}]}, ("resourceClaims",)),

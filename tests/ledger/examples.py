@@ -15,6 +15,7 @@ from scheduling.engine.model import (
     Pod,
     PodGroup,
     PodGroupTemplate,
+    PodTerm,
     Requirement,
     Shape,
     Taint,
@@ -39,7 +40,10 @@ SHAPE = Shape(
         (NodeSelectorTerm((Requirement("gen", "In", ("a", "b")),), ()),),
         (Toleration("example.com/gpu", "Exists", "", ""),),
     ),
-    ("hostPorts",),
+    ("volumes",),
+    (("TCP", "0.0.0.0", 8080),),
+    (PodTerm("zone", (Requirement("app", "In", ("train",)),), None),),
+    (PodTerm("kubernetes.io/hostname", None),),
 )
 POD = Pod("ml", "train-0", "pod-uid-0", SHAPE, group="train", priority=5, created=1_800_000_000_000)
 GROUP = PodGroup("ml", "train", "group-uid-1", "gang", 2, RACK, priority=5, created=1_800_000_000_000)

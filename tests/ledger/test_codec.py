@@ -7,7 +7,7 @@ import orjson
 import pytest
 from hypothesis import given
 
-from scheduling.engine.model import Node, Pod, PodGroup, Shape
+from scheduling.engine.model import Node, Pod, PodGroup, PodTerm, Requirement, Shape
 from scheduling.ledger import codec, events
 from scheduling.ledger.codec import BadEvent, UnknownEvent
 from scheduling.ledger.events import CATALOGUE, Event, NodeUpdated, PodGroupUpdated, PodUpdated
@@ -171,3 +171,31 @@ def test_another_uid_is_another_object_and_no_update() -> None:
 )
 def test_filters_find_an_event_by_the_object_it_is_about(event: Event, subject: tuple[str, str, str]) -> None:
     assert codec.subject(event) == subject
+
+
+BEFORE_PAIRWISE = (
+    '{"pod":{"created":1800000000000,"group":"train","name":"train-0","namespace":"ml","priority":5,"shape":'
+    '{"eligibility":{"node_selector":[["zone","z1"]]},"requests":[["cpu",8000],["pods",1]],'
+    '"unmodelled":["hostPorts","podAntiAffinity"]},"uid":"pod-uid-0"}}'
+)
+"""A body as it was stored before pod terms and host ports were part of a shape."""
+
+
+def test_a_shape_stored_before_terms_and_ports_reads_the_same_and_is_written_the_same() -> None:
+    event = codec.decode("PodAdded", 1, BEFORE_PAIRWISE)
+    assert isinstance(event, events.PodAdded)
+    shape = event.pod.shape
+    assert (shape.host_ports, shape.pod_affinity, shape.pod_anti_affinity) == ((), (), ())
+    assert shape.unmodelled == ("hostPorts", "podAntiAffinity")
+    assert events.PodAdded.VERSION == 1
+    assert codec.encode(event) == BEFORE_PAIRWISE
+
+
+def test_terms_and_ports_of_a_shape_are_stored_only_where_there_are_some() -> None:
+    term = PodTerm("zone", (Requirement("app", "Exists", ()),))
+    plain, ports = Shape((("pods", 1),)), Shape((("pods", 1),), host_ports=(("TCP", "0.0.0.0", 80),))
+    assert codec.encode_part(plain) == {"requests": [["pods", 1]]}
+    assert codec.encode_part(ports)["host_ports"] == [["TCP", "0.0.0.0", 80]]
+    apart = codec.encode_part(Shape((("pods", 1),), pod_anti_affinity=(term,)))
+    selector = [{"key": "app", "operator": "Exists", "values": []}]
+    assert apart["pod_anti_affinity"] == [{"topology_key": "zone", "selector": selector}]

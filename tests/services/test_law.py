@@ -20,7 +20,8 @@ from scheduling.services.members import delete_member_events, end_group_events
 from scheduling.services.problems import Refused
 from scheduling.services.submitting import MemberTemplate, submit_events
 from scheduling.services.switching import cordon_events, gate_events
-from tests.services.builders import GPU, RACK, form, node, stream, text
+from tests.engine.neighbours import allowed
+from tests.services.builders import GPU, RACK, form, gang, members, node, stream, text
 
 NODES = [f"n{number}" for number in range(6)]
 GROUPS = [f"g{number}" for number in range(4)]
@@ -39,6 +40,18 @@ a_template = st.builds(
     st.integers(0, 3),
     st.integers(1, 3),
 )
+
+
+HOST = "kubernetes.io/hostname"
+
+
+def apart(app: str) -> dict[str, Any]:
+    selector = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": app}}}
+    return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [selector]}}}
+
+
+some_rules = st.sampled_from([{}, apart("a"), apart("b"), "port"])
+"""What members of an imported gang say about other pods: nothing, whom they shun, or a host port."""
 
 
 def name_of(manifest: Any) -> str:
@@ -79,6 +92,22 @@ class Cluster(RuleBasedStateMachine):
             templates=(template,),
         )
         self.attempt(lambda: submit_events(self.stream.state, self.stream.past, wanted, self.stream.now_ms))
+
+    @rule(
+        name=st.sampled_from(["i0", "i1"]),
+        count=st.integers(1, 3),
+        app=st.sampled_from(["a", "b"]),
+        rules=some_rules,
+    )
+    def import_gang(self, name: str, count: int, app: str, rules: Any) -> None:
+        """Members that shun others, hold a host port, or are shunned without saying anything."""
+        made = members(name, count, metadata={"labels": {"app": app}})
+        for manifest in made:
+            if rules == "port":
+                manifest["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
+            else:
+                manifest["spec"] |= rules
+        self.stream.import_data(text(gang(name, count), *made))
 
     @rule(name=st.sampled_from(GROUPS))
     def end(self, name: str) -> None:
@@ -133,6 +162,12 @@ class Cluster(RuleBasedStateMachine):
             assert taken.ready and not taken.unschedulable
             # What facts over-filled before is not ours; a member counts only in what it asks for.
             assert all(free[resource] >= 0 for resource, _ in state.pods[uid].shape.requests)
+            others = [
+                (pod, state.nodes[pod.node])
+                for pod in state.pods.values()
+                if pod.uid != uid and pod.node in state.nodes and not pod.finished
+            ]
+            assert allowed(state.pods[uid], taken, others)
 
     def teardown(self) -> None:
         """The log tells everything: folded anew it gives the same state."""

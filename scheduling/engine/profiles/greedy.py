@@ -118,6 +118,8 @@ def _differ(nodes: Snapshot, best: Bools) -> bool:
     starts = nodes.index.starts
     if not (np.add.reduceat(best.astype(np.int64), starts) > 1).any():
         return False
+    if nodes.pairs:  # by the labels that terms look at, or by whom they hold
+        return True
     columns = [*nodes.alloc.values(), *nodes.free.values(), *nodes.charged.values(), *nodes.disliked.values()]
     columns += [usable.astype(np.int64) for usable in nodes.usable.values()]
     limit = np.iinfo(np.int64)

@@ -14,6 +14,8 @@ import numpy as np
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
 from scheduling.engine.eligibility import Bar, tolerated
 from scheduling.engine.model import Eligibility, Pod
+from scheduling.engine.pairwise_rules import Rules
+from scheduling.engine.profiles.pairs import Pairs, pairs
 from scheduling.engine.state import ClusterState
 from scheduling.engine.topology import TopologyIndex
 
@@ -30,19 +32,22 @@ knows the sum over the containers only, so here it is charged where that sum is 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What one member asks for, as filters and scores read it. ``scored``: requests with the defaults in."""
+    """What one member asks for, as filters and scores read it. ``scored``: requests with the defaults in.
+    ``kind``: its number among the kinds of the rules about other pods, 0 without rules.
+    """
 
     requests: tuple[tuple[str, int], ...]
     scored: tuple[tuple[str, int], ...]
     eligibility: Eligibility
+    kind: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """``alloc``, ``free``: resource -> amount; ``charged``: resource of ``SCORED`` -> requests of all pods,
     the defaults in. ``usable``: per eligibility, where such a member may go, room apart; ``disliked``: how
-    many ``PreferNoSchedule`` taints it does not tolerate. ``free`` and ``charged`` change as members are
-    assumed.
+    many ``PreferNoSchedule`` taints it does not tolerate. ``pairs``: what pods say about other pods, None
+    when nothing. ``free``, ``charged`` and ``pairs`` change as members are assumed.
     """
 
     index: TopologyIndex
@@ -51,6 +56,7 @@ class Snapshot:
     charged: dict[str, Ints]
     usable: dict[Eligibility, Bools]
     disliked: dict[Eligibility, Ints]
+    pairs: Pairs | None = None
 
     def copy(self) -> Snapshot:
         """One to be filled; what never changes is shared."""
@@ -58,6 +64,7 @@ class Snapshot:
             self,
             free={resource: column.copy() for resource, column in self.free.items()},
             charged={resource: column.copy() for resource, column in self.charged.items()},
+            pairs=self.pairs.copy() if self.pairs else None,
         )
 
     def assume(self, asked: Asked, positions: Ints) -> None:
@@ -66,10 +73,12 @@ class Snapshot:
             self.free[resource][positions] -= min(amount, AMOUNT_LIMIT)
         for resource, amount in asked.scored:
             self.charged[resource][positions] += amount
+        if self.pairs:
+            self.pairs.assume(asked.kind, positions)
 
 
-def asked(pod: Pod) -> Asked:
-    return Asked(pod.shape.requests, _scored(pod.shape.requests), pod.shape.eligibility)
+def asked(pod: Pod, kind: int = 0) -> Asked:
+    return Asked(pod.shape.requests, _scored(pod.shape.requests), pod.shape.eligibility, kind)
 
 
 def as_upstream_sees(state: ClusterState) -> ClusterState:
@@ -83,8 +92,12 @@ def as_upstream_sees(state: ClusterState) -> ClusterState:
     return view
 
 
-def take(state: ClusterState, index: TopologyIndex, members: Sequence[Asked]) -> Snapshot:
-    """The nodes of the index now, for these members. ``state`` is one that ``as_upstream_sees``."""
+def take(
+    state: ClusterState, index: TopologyIndex, members: Sequence[Asked], between: Rules | None = None
+) -> Snapshot:
+    """The nodes of the index now, for these members. ``state`` is one that ``as_upstream_sees``;
+    ``between``: what pods say about where the members may go.
+    """
     columns = state.columns
     wanted = {member.eligibility for member in members}
     needed = {resource for member in members for resource, _ in member.requests} | set(SCORED)
@@ -96,6 +109,7 @@ def take(state: ClusterState, index: TopologyIndex, members: Sequence[Asked]) ->
         charged=_charged(state, index),
         usable={each: state.bars(each)[index.order] == Bar.NONE for each in wanted},
         disliked={each: _disliked(state, index, each) for each in wanted},
+        pairs=pairs(state, index, between) if between else None,
     )
 
 

@@ -4,9 +4,9 @@ generate: which placements there are (``engine/candidates.py``: the domains of t
 filter: the nodes of a placement that can take a member now. score: of a node for one member, of a placement
 for the whole group. choose: one of the feasible placements. Integers are divided as Go divides them.
 
-Left out, since neither the state nor the recorded clusters have it: preferred node affinity, image locality,
-default topology spread, volumes, DRA, nominated nodes, and the sampling of nodes in placements of more than
-100.
+Left out, since neither the state nor the recorded clusters have it: preferred affinity to nodes and pods,
+image locality, default topology spread, volumes, DRA, nominated nodes, and the sampling of nodes in
+placements of more than 100.
 """
 
 from __future__ import annotations
@@ -70,6 +70,11 @@ def resources_fit(nodes: Snapshot, member: Asked) -> Bools:
         if amount > 0:
             room &= nodes.free[resource] >= min(amount, AMOUNT_LIMIT)
     return room
+
+
+def neighbours_allow(nodes: Snapshot, member: Asked) -> Bools:
+    """InterPodAffinity (required terms) and NodePorts."""
+    return nodes.pairs.fit(member.kind) if nodes.pairs else np.ones(len(nodes.index.order), bool)
 
 
 # ---------------------------------------------------------------- score a node
@@ -157,7 +162,7 @@ def highest(totals: Sequence[int]) -> tuple[int, ...]:
     return tuple(number for number, total in enumerate(totals) if total == best)
 
 
-FILTERS: tuple[Filter, ...] = (eligible, resources_fit)
+FILTERS: tuple[Filter, ...] = (eligible, resources_fit, neighbours_allow)
 
 NODE_SCORES: tuple[tuple[NodeScore, int], ...] = (
     (least_allocated, 1),

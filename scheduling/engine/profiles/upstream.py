@@ -18,6 +18,7 @@ from scheduling.engine.candidates import Candidates, Conflict, candidates
 from scheduling.engine.columns import Bools, Ints
 from scheduling.engine.decision import Decision, DomainCount, Funnel
 from scheduling.engine.model import Pod
+from scheduling.engine.pairwise_rules import rules
 from scheduling.engine.profiles.greedy import Pass, Quorum, Shuffled, by_name, greedy
 from scheduling.engine.profiles.releases import RELEASES, Release
 from scheduling.engine.profiles.snapshot import SCORED, Asked, Snapshot, as_upstream_sees, asked, take
@@ -43,7 +44,9 @@ class Exact(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Cycle:
-    """``kinds``: how many different members there are. ``priorities``: of each member."""
+    """``alike``: whether members of one kind fill a placement whatever is rolled. ``priorities``: of each
+    member.
+    """
 
     state: ClusterState
     who: Roster
@@ -52,7 +55,7 @@ class _Cycle:
     members: tuple[Asked, ...]
     priorities: tuple[int, ...]
     quorum: Quorum
-    kinds: int
+    alike: bool
     release: Release
 
 
@@ -85,16 +88,21 @@ def _priorities_differ(who: Roster) -> bool:
 
 
 def _cycle(state: ClusterState, who: Roster, where: Candidates, release: Release) -> _Cycle:
-    members = tuple(asked(pod) for pod in who.waiting)
+    between = rules(state, who)
+    numbers = (
+        {pod.uid: kind for kind, each in enumerate(between.kinds) for pod in each.pods} if between else {}
+    )
+    members = tuple(asked(pod, numbers.get(pod.uid, 0)) for pod in who.waiting)
+    matters = between is not None and between.among_members
     return _Cycle(
         state=state,
         who=who,
         where=where,
-        nodes=take(state, where.index, members),
+        nodes=take(state, where.index, members, between),
         members=members,
         priorities=tuple(pod.priority for pod in who.waiting),
         quorum=Quorum(who.missing, release.stops_early),
-        kinds=len(set(members)),
+        alike=len(set(members)) == 1 and not matters,
         release=release,
     )
 
@@ -127,7 +135,7 @@ def _likeliest(cycle: _Cycle, hopeless: bool) -> tuple[Pass, tuple[int, int]]:
     are certain, as is what the exact engine proved.
     """
     members, quorum = cycle.members, cycle.quorum
-    uncertain = cycle.kinds > 1 and not hopeless
+    uncertain = not cycle.alike and not hopeless
     first = greedy(cycle.nodes, members, quorum, by_name, watch=uncertain and not cycle.release.rolls_order)
     if not uncertain or not (cycle.release.rolls_order or first.contested):
         return first, (0, 0)
