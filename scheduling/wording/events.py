@@ -223,6 +223,11 @@ def _conflict(event: log.PodGroupConflicted) -> str:
     return _about(event, joined(parts))
 
 
+def _settled(event: log.PodGroupSettled) -> str:
+    what = gettext("The facts agree again; %(bound)s of %(members)s members are bound.")
+    return _about(event, what % {"bound": units.count(event.bound), "members": units.count(event.members)})
+
+
 SENTENCES: dict[str, Callable[[Any], str]] = {
     "ClusterRegistered": _registered,
     "ClusterModeChanged": _mode,
@@ -242,6 +247,7 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     "PodGroupUnschedulable": _decision,
     "PodGroupHeld": _decision,
     "PodGroupConflicted": _conflict,
+    "PodGroupSettled": _settled,
     "PlacementForecast": _decision,
 }
 """One maker of sentences for each event type; a test holds it and the catalogue together."""

@@ -133,6 +133,7 @@ EVENT_TYPES: dict[str, Any] = {
     "PodGroupUnschedulable": _("PodGroup unschedulable"),
     "PodGroupHeld": _("PodGroup held"),
     "PodGroupConflicted": _("PodGroup conflicted"),
+    "PodGroupSettled": _("PodGroup no longer conflicted"),
     "PlacementForecast": _("placement forecast"),
 }
 

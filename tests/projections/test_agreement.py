@@ -62,8 +62,9 @@ def agree_on_groups(state: ClusterState, tables: Tables) -> None:
         group = state.groups.get(key)
         if group is not None:
             assert (row.uid, row.generation, row.min_count) == (group.uid, group.generation, group.min_count)
-            if row.decision_seq is not None:
-                assert verdict is not None
+            if verdict is None:
+                assert (row.verdict, row.reason, row.domain) == ("", "", "")
+            else:
                 assert (row.verdict, row.reason, row.domain, row.fits) == (
                     verdict.verdict, verdict.reason, verdict.domain, verdict.fits,
                 )  # fmt: skip
