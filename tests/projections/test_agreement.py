@@ -62,12 +62,10 @@ def agree_on_groups(state: ClusterState, tables: Tables) -> None:
         group = state.groups.get(key)
         if group is not None:
             assert (row.uid, row.generation, row.min_count) == (group.uid, group.generation, group.min_count)
-            if verdict is None:
-                assert (row.verdict, row.reason, row.domain) == ("", "", "")
-            else:
-                assert (row.verdict, row.reason, row.domain, row.fits) == (
-                    verdict.verdict, verdict.reason, verdict.domain, verdict.fits,
-                )  # fmt: skip
+            if row.decision_seq is not None:
+                said = (verdict.verdict, verdict.reason, verdict.domain) if verdict else ("", "", "")
+                assert (row.verdict, row.reason, row.domain) == said
+                assert verdict is None or row.fits == verdict.fits
 
 
 def agree_on_nodes(state: ClusterState, tables: Tables) -> None:
