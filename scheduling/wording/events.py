@@ -184,6 +184,14 @@ def _about(event: Any, what: str) -> str:
     }
 
 
+def _domain(event: Any) -> str | None:
+    """None where no domain was looked at; "" is the value of a label."""
+    if isinstance(event, log.PodGroupUnschedulable) and not event.table.domains:
+        return event.domain or None
+    domain: str | None = getattr(event, "domain", None)
+    return domain
+
+
 def facts_of_event(event: Any) -> Facts:
     """Facts of any of the decision events."""
     placed = isinstance(event, log.PodGroupPlaced | log.PlacementForecast)
@@ -198,7 +206,7 @@ def facts_of_event(event: Any) -> Facts:
         reason="" if placed else event.reason,
         topology_key=getattr(event, "topology_key", ""),
         enforced=getattr(event, "enforced", True),
-        domain=getattr(event, "domain", ""),
+        domain=_domain(event),
         need=event.need,
         members=event.members,
         bound=getattr(event, "bound", 0),
