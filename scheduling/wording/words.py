@@ -67,7 +67,8 @@ REASON_SENTENCES: dict[str, Any] = {
     Reason.SCHEDULER_NAME: _("Members name different schedulers, so no one scheduler may place the group."),
     Reason.INVALID: _("The object is not valid and was refused."),
     Reason.NOT_FOUND_BY_HEURISTIC: _(
-        "The search ended without a fit: its budget ran out, or the profile tries one way only; that is no proof."
+        "The search ended without a fit: its budget ran out, or the profile tries one way only; that is no "
+        "proof."
     ),
 }
 
