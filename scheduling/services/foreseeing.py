@@ -17,11 +17,12 @@ MOST_OTHERS = 500
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """``after``: keys of the groups whose forecast room was taken, in the order of the queue. ``complete``:
-    false when the queue is longer than what was decided.
+    """``state``: what was decided on. ``after``: keys of the groups whose forecast room was taken, in the
+    order of the queue. ``complete``: false when the queue is longer than what was decided.
     """
 
     decision: Decision
+    state: ClusterState
     after: tuple[str, ...] = ()
     complete: bool = True
 
@@ -34,20 +35,20 @@ def foresee(state: ClusterState, key: str, *, profile: str = "exact", most: int 
     told after all placements of the cycle.
     """
     if state.mode != "observed":
-        return Foreseen(decide(state, key, profile=profile))
+        return Foreseen(decide(state, key, profile=profile), state)
     queue = waiting(state, profile)
     if key not in queue:
-        return Foreseen(decide(state, key, profile=profile))
+        return Foreseen(decide(state, key, profile=profile), state)
     ahead = state.fork()
     after: list[str] = []
     for number, other in enumerate(queue):
         decision = decide(ahead, other, profile=profile)
         if other == key and decision.placed:
-            return Foreseen(decision, tuple(after))
+            return Foreseen(decision, ahead, tuple(after))
         if number >= most:
-            return Foreseen(decide(ahead, key, profile=profile), tuple(after), complete=False)
+            return Foreseen(decide(ahead, key, profile=profile), ahead, tuple(after), complete=False)
         if other != key and decision.assignments:
             after.append(other)
             for uid, node in decision.assignments:
                 ahead.bind(uid, node)
-    return Foreseen(decide(ahead, key, profile=profile), tuple(after))
+    return Foreseen(decide(ahead, key, profile=profile), ahead, tuple(after))

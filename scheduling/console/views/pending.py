@@ -15,6 +15,7 @@ from scheduling.console.access import VIEW, page
 from scheduling.console.pages import show
 from scheduling.models import Cluster, PodGroupRow
 from scheduling.selectors import clusters, pending
+from scheduling.services.standing import standings
 from scheduling.wording import units
 
 
@@ -28,7 +29,12 @@ def pending_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     counts = pending.counts(cluster)
     decided = pending.decided_at(cluster, found.items)
     listed = explaining.Listed.of(cluster, found.items)
-    rows = [_entry(row, listed, decided.get(row.decision_seq or 0)) for row in found.items]
+    standing = standings(cluster, [row.key for row in found.items])
+    rows = [
+        _entry(row, listed, decided.get(row.decision_seq or 0))
+        | {"queue": explaining.queue(standing[row.key])}
+        for row in found.items
+    ]
     rows.sort(key=_section)
     whole = not after and not found.next
     if listed.observed:

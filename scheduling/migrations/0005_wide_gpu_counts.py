@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("scheduling", "0002_event_log")]
+    dependencies = [("scheduling", "0004_cluster_retry_at")]
 
     operations = [
         migrations.AlterField("noderow", "gpus", models.BigIntegerField()),
