@@ -77,6 +77,12 @@ class ExplanationOut(Schema):
     seq: Seq
     at: datetime
     sentence: str = Field(description="The verdict in words, in the language of the request (en, ja).")
+    forecast: bool = Field(description="In an observed cluster: placed means would be placed by our cycle.")
+    after: list[str] = Field(
+        description="In an observed cluster: groups whose forecast room counts as taken, in the order of the "
+        "queue."
+    )
+    complete: bool = Field(description="False when the queue is too long for all of it to be reckoned with.")
     verdict: str
     reason: str
     profile: str
@@ -136,7 +142,18 @@ def explanation_out(found: Investigation) -> ExplanationOut:
         generation=decision.generation,
         seq=explanation.seq,
         at=explanation.at,
-        sentence=str(decisions.sentences(decisions.facts_of_decision(decision))),
+        sentence=str(
+            decisions.foreseen_sentences(
+                decision,
+                observed=explanation.observed,
+                after=explanation.after,
+                complete=explanation.complete,
+                schedulers=explanation.schedulers,
+            )
+        ),
+        forecast=explanation.forecast,
+        after=list(explanation.after),
+        complete=explanation.complete,
         verdict=str(decision.verdict),
         reason=str(decision.reason),
         profile=decision.profile,

@@ -4,15 +4,18 @@ log.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 from scheduling.console import events
 from scheduling.engine.decision import Decision
+from scheduling.engine.reasons import Verdict
 from scheduling.ledger.store import to_datetime
 from scheduling.models import Cluster, PodGroupRow
-from scheduling.selectors import clusters, history, pod_groups
+from scheduling.selectors import clusters, history, pending, pod_groups
 from scheduling.services.explain import NEAR, Explanation, explain
 from scheduling.services.problems import Refused
 from scheduling.services.standing import Standing, standings
@@ -21,30 +24,77 @@ from scheduling.wording import census, changes, decisions
 _BESIDE_THE_MAP = 5
 
 
-def facts_of_row(row: PodGroupRow, enforced: bool) -> decisions.Facts:
-    """What the tables know of the last decision: enough for one sentence in a list."""
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a list of groups shares. ``domains``: where groups run without a decision that says so, by key.
+    ``beside``: whether another group of an observed cluster is foretold to be placed.
+    """
+
+    enforced: bool
+    observed: bool
+    domains: dict[str, str]
+    beside: bool
+
+    @classmethod
+    def of(cls, cluster: Cluster, rows: Iterable[PodGroupRow]) -> Listed:
+        observed = cluster.mode == Cluster.Mode.OBSERVED
+        return cls(
+            enforced=clusters.enforced(cluster),
+            observed=observed,
+            domains=pod_groups.bound_domains(cluster, rows),
+            beside=observed and pending.placed(cluster) > 0,
+        )
+
+    def domain(self, row: PodGroupRow) -> str | None:
+        """None when it is not known; "" is a label value."""
+        return row.domain or self.domains.get(row.key)
+
+
+_WAITING = (PodGroupRow.Status.PENDING, PodGroupRow.Status.HELD)
+
+
+def _standing(row: PodGroupRow, observed: bool) -> tuple[str, str]:
+    """Verdict and reason of the last decision; not those that the facts have overtaken since, which the next
+    cycle decides again.
+    """
+    conflicted = row.verdict == Verdict.CONFLICTED
+    if row.status == PodGroupRow.Status.ERROR:
+        return str(Verdict.CONFLICTED), row.reason if conflicted else ""
+    overtaken = (
+        conflicted
+        or (row.status == PodGroupRow.Status.PENDING and row.verdict == Verdict.HELD)
+        or (row.status in _WAITING and row.verdict == Verdict.PLACED and not observed)
+    )
+    return ("", "") if overtaken and not row.closed else (row.verdict, row.reason)
+
+
+def facts_of_row(row: PodGroupRow, listed: Listed) -> decisions.Facts:
+    """What the tables know of how the group stands: enough for one sentence in a list."""
+    verdict, reason = _standing(row, listed.observed)
     return decisions.Facts(
-        verdict=row.verdict,
-        reason=row.reason,
+        verdict=verdict,
+        reason=reason,
         topology_key=row.topology_key,
-        enforced=enforced and bool(row.topology_key),
-        domain=row.domain,
+        enforced=listed.enforced and bool(row.topology_key),
+        domain=listed.domain(row),
         need=row.need,
         members=row.members,
         bound=row.bound,
         fits=row.fits,
         short_of=tuple((str(resource), int(amount)) for resource, amount in row.short_of),
         unmodelled=tuple(row.unmodelled),
+        forecast=listed.observed and verdict == Verdict.PLACED and row.bound < row.members,
+        beside=listed.beside,
     )
 
 
-def sentences_of_row(row: PodGroupRow, enforced: bool) -> decisions.Sentences:
+def sentences_of_row(row: PodGroupRow, listed: Listed) -> decisions.Sentences:
     """The list's sentence: where it runs once nothing is left to decide, else what the last decision said."""
     if row.status == PodGroupRow.Status.FINISHED:
         return decisions.finished_sentences()
     if row.status == PodGroupRow.Status.SCHEDULED and row.bound == row.members:
-        return decisions.bound_sentences(facts_of_row(row, enforced))
-    return decisions.sentences(facts_of_row(row, enforced))
+        return decisions.bound_sentences(facts_of_row(row, listed))
+    return decisions.sentences(facts_of_row(row, listed))
 
 
 def funnel(decision: Decision) -> list[dict[str, Any]]:
@@ -59,6 +109,26 @@ def funnel(decision: Decision) -> list[dict[str, Any]]:
     return [
         {"step": step, "count": count, "lost": gone} for (step, count), gone in zip(steps, lost, strict=True)
     ]
+
+
+def explanation_sentences(explanation: Explanation) -> decisions.Sentences:
+    return decisions.foreseen_sentences(
+        explanation.decision,
+        observed=explanation.observed,
+        after=explanation.after,
+        complete=explanation.complete,
+        schedulers=explanation.schedulers,
+    )
+
+
+def _of_row(cluster: Cluster, row: PodGroupRow) -> dict[str, Any]:
+    listed = Listed.of(cluster, [row])
+    facts = facts_of_row(row, listed)
+    return {
+        "decision": None,
+        "shown_verdict": "forecast" if facts.forecast else facts.verdict,
+        "sentences": sentences_of_row(row, listed),
+    }
 
 
 def queue(standing: Standing) -> dict[str, Any]:
@@ -86,15 +156,14 @@ def queue_context(cluster: Cluster, row: PodGroupRow) -> dict[str, Any]:
 
 def context(cluster: Cluster, row: PodGroupRow, *, every_domain: bool = False) -> dict[str, Any]:
     """The template's variables for one group; ``decision`` is None for a generation that is closed."""
-    enforced = clusters.enforced(cluster)
     newest = pod_groups.current(cluster, row.namespace, row.name)
     if row.closed or newest.pk != row.pk:
-        return {"decision": None, "sentences": sentences_of_row(row, enforced)}
+        return _of_row(cluster, row)
     try:
         explanation = explain(cluster=cluster, namespace=row.namespace, name=row.name)
     except Refused:
         # It ended between the two reads; the page says what was last decided, and is about to be refreshed.
-        return {"decision": None, "sentences": sentences_of_row(row, enforced)}
+        return _of_row(cluster, row)
     decision = explanation.decision
     all_bound = decision.members > 0 and decision.bound == decision.members
     if row.status == PodGroupRow.Status.FINISHED:
@@ -102,10 +171,11 @@ def context(cluster: Cluster, row: PodGroupRow, *, every_domain: bool = False) -
     elif all_bound and row.status == PodGroupRow.Status.SCHEDULED:
         said = decisions.bound_sentences(decisions.facts_of_decision(decision))
     else:
-        said = decisions.sentences(decisions.facts_of_decision(decision))
+        said = explanation_sentences(explanation)
     rows = decision.domains if every_domain else decision.domains[:NEAR]
     return {
         "decision": decision,
+        "shown_verdict": "forecast" if explanation.forecast else str(decision.verdict),
         "seq": explanation.seq,
         "at": explanation.at,
         "sentences": said,

@@ -14,6 +14,9 @@ Policy = Literal["gang", "basic"]
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
 Mode = Literal["simulated", "observed"]
 
+DEFAULT_SCHEDULER = "default-scheduler"
+"""What Kubernetes fills in for a pod that names no scheduler."""
+
 TAS_GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling")
 """The gates that must all be on for the one-domain law to be enforced (Kubernetes 1.36)."""
 
@@ -157,7 +160,7 @@ class Pod:
     phase: str = "Pending"
     terminating: bool = False
     gated: bool = False
-    scheduler_name: str = "default-scheduler"
+    scheduler_name: str = DEFAULT_SCHEDULER
     labels: tuple[tuple[str, str], ...] = ()
     created: int = 0
 

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from scheduling.engine.candidates import Conflict, candidates
 from scheduling.engine.profiles.releases import RELEASES
+from scheduling.engine.reasons import Verdict
 from scheduling.engine.roster import Roster, roster
 from scheduling.engine.state import ClusterState
 
@@ -23,20 +25,29 @@ def waiting(state: ClusterState, profile: str = "exact") -> list[str]:
     """Keys of the groups to decide, first one first, in the order of the profile.
 
     A group waits when a member can be placed, or when it is short of minCount (then the verdict says what
-    is missing), or when its PodGroup is missing. A group whose pods have all finished does not.
+    is missing), or when its PodGroup is missing, or when nothing of it is left to place but its facts
+    contradict each other, or did when it was last decided. A group whose pods have all finished does not.
     """
     rosters = (roster(state, key) for key in state.group_keys())
     order: Callable[[Roster], tuple[int, int, int]] = _quorum_order if profile in RELEASES else _order
-    queue = [(order(who), who.key) for who in rosters if _waits(who)]
+    queue = [(order(who), who.key) for who in rosters if _waits(state, who)]
     return [key for _, key in sorted(queue)]
 
 
-def _waits(who: Roster) -> bool:
+def is_conflicted(state: ClusterState, key: str) -> bool:
+    """Whether the last decision about the group was that its facts contradict each other."""
+    last = state.verdicts.get(key)
+    return last is not None and last.verdict == Verdict.CONFLICTED
+
+
+def _waits(state: ClusterState, who: Roster) -> bool:
     if who.waiting:
         return True
     if who.known == 0:
         return who.group is not None and who.pods == 0
-    return who.group is None or not who.running
+    if who.group is None or not who.running:
+        return True
+    return is_conflicted(state, who.key) or isinstance(candidates(state, who), Conflict)
 
 
 def _order(who: Roster) -> tuple[int, int, int]:

@@ -61,8 +61,9 @@ MEANINGS: dict[Reason, Meaning] = {
         "larger domains or nodes, a new generation with a smaller minCount or smaller members",
     ),
     Reason.NOT_ENOUGH_PODS: Meaning(
-        "Fewer members than minCount exist, so the group is not evaluated.",
-        "the missing members being created",
+        "Fewer members than minCount exist that scheduling gates do not hold back, so the group is not "
+        "evaluated.",
+        "the missing members being created, or freed of their scheduling gates",
     ),
     Reason.NO_PODGROUP: Meaning("Pods name a PodGroup that does not exist.", "the PodGroup being created"),
     Reason.NO_SUCH_DOMAIN: Meaning("No node carries the topology key.", "nodes being labelled"),
@@ -98,8 +99,9 @@ MEANINGS: dict[Reason, Meaning] = {
     ),
     Reason.INVALID: Meaning("The object is not valid and was refused.", "a valid object"),
     Reason.NOT_FOUND_BY_HEURISTIC: Meaning(
-        "The search used found no place for members of several shapes; that is no proof that there is none.",
-        "an exact search, or more room",
+        "The search for members of several shapes ended without a place: its budget ran out (a profile of "
+        "kube-scheduler tries one way only); that is no proof that there is none.",
+        "more room, with which the search may end in time",
     ),
     Reason.ZONE_USE_UNKNOWN: Meaning(
         "No NUMA zone is certain to have room: pods on the nodes do not tell which zone they use.",

@@ -20,7 +20,7 @@ from scheduling.kube.fields import (
 )
 from scheduling.kube.metadata import read_metadata
 from scheduling.kube.names import label_key_problem, label_value_problem
-from scheduling.kube.quantity import QuantityError, to_allocatable
+from scheduling.kube.quantity import QuantityError, checked_amount, to_allocatable
 
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
 
@@ -94,7 +94,7 @@ def _allocatable(status: Mapping[str, Any]) -> tuple[tuple[tuple[str, int], ...]
         if problem := label_key_problem(resource):
             raise FieldError(where, INVALID, f"{shown(resource)} {problem}")
         try:
-            amounts[resource] = to_allocatable(resource, text)
+            amounts[resource] = checked_amount(to_allocatable(resource, text))
         except QuantityError as error:
             raise FieldError(where, INVALID, f"{shown(text)} {error}") from error
     if amounts and "pods" not in amounts:

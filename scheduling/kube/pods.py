@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from scheduling.engine.model import Phase, Pod, Shape
+from scheduling.engine.model import DEFAULT_SCHEDULER, Phase, Pod, Shape
 from scheduling.kube.eligibility import read_eligibility
 from scheduling.kube.fields import checked, integer, mapping, objects, one_of, sequence, string
 from scheduling.kube.metadata import read_metadata
@@ -78,7 +78,7 @@ def read_pod(body: Mapping[str, Any]) -> tuple[Pod, list[Remark]]:
         ),
         terminating=metadata.terminating,
         gated=bool(sequence(spec.get("schedulingGates"), "spec.schedulingGates")),
-        scheduler_name=string(spec.get("schedulerName"), "spec.schedulerName") or "default-scheduler",
+        scheduler_name=string(spec.get("schedulerName"), "spec.schedulerName") or DEFAULT_SCHEDULER,
         labels=metadata.labels,
         created=metadata.created,
     )

@@ -14,6 +14,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 INT64_MAX = 2**63 - 1
+AMOUNT_LIMIT = 1 << 52
+"""An object with an amount as large as this is refused: 4 PiB in bytes, 4.5 million million cores, 4.5
+thousand million million devices. No resource is as large, and the engine counts exactly below it only.
+"""
 _INT32 = range(-(2**31), 2**31)
 _LONGEST = 256
 _NANO = 10**9
@@ -74,6 +78,13 @@ def checked_request(resource: str, text: object) -> Fraction:
 def charge(resource: str, value: Fraction | int) -> int:
     """An exact, possibly summed, request in whole units, rounded up and capped at the largest int64."""
     return min(math.ceil(_in_units(resource, value)), INT64_MAX)
+
+
+def checked_amount(amount: int) -> int:
+    """``amount`` in whole units, when it is one that can be counted with. Raises QuantityError."""
+    if amount >= AMOUNT_LIMIT:
+        raise QuantityError(f"is too large to be counted: {amount} units, the limit is {AMOUNT_LIMIT}")
+    return amount
 
 
 def _in_units(resource: str, value: Fraction | int) -> Fraction | int:

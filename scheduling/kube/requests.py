@@ -24,7 +24,7 @@ from scheduling.kube.fields import (
     string,
 )
 from scheduling.kube.names import label_key_problem
-from scheduling.kube.quantity import QuantityError, charge, checked_request
+from scheduling.kube.quantity import QuantityError, charge, checked_amount, checked_request
 
 Amounts = dict[str, Fraction]
 _STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -56,9 +56,17 @@ def effective_requests(pod_spec: Mapping[str, Any]) -> tuple[tuple[str, int], ..
     _raise_to(run, start)
     _replace_by_pod_level(run, pod_spec)
     _add(run, _amounts(pod_spec.get("overhead"), "spec.overhead"))
-    charged = {resource: charge(resource, amount) for resource, amount in run.items() if amount}
+    charged = {resource: _charged(resource, amount) for resource, amount in run.items() if amount}
     charged["pods"] = 1
     return tuple(sorted(charged.items()))
+
+
+def _charged(resource: str, amount: Fraction) -> int:
+    """The sum of all containers is one amount too."""
+    try:
+        return checked_amount(charge(resource, amount))
+    except QuantityError as error:
+        raise FieldError("spec.containers", INVALID, f"{resource} of all containers {error}") from error
 
 
 def _container(container: Mapping[str, Any], path: str) -> Amounts:
@@ -102,6 +110,7 @@ def _amounts(value: object, path: str) -> Amounts:
             raise FieldError(where, INVALID, f"{shown(resource)} {problem}")
         try:
             amounts[resource] = checked_request(resource, text)
+            checked_amount(charge(resource, amounts[resource]))
         except QuantityError as error:
             raise FieldError(where, INVALID, f"{shown(text)} {error}") from error
     return amounts

@@ -365,6 +365,20 @@ class PodGroupConflicted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PodGroupSettled(Event):
+    """The facts of a conflicted group agree again, and nothing of it is left to place: no decision stands."""
+
+    SUBJECT: ClassVar[str] = "podgroup"
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    need: int
+    members: int
+    bound: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlacementForecast(Event):
     """Observed clusters: what our cycle would do, and did not. Fields as in PodGroupPlaced."""
 
@@ -406,6 +420,7 @@ CATALOGUE: dict[str, type[Event]] = {
         PodGroupUnschedulable,
         PodGroupHeld,
         PodGroupConflicted,
+        PodGroupSettled,
         PlacementForecast,
     )
 }

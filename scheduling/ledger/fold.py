@@ -171,6 +171,11 @@ def _pod_group_conflicted(event: e.PodGroupConflicted, state: ClusterState) -> N
     _record(event, state, Verdict.CONFLICTED, event.reason, "", event.bound)
 
 
+@_change.register
+def _pod_group_settled(event: e.PodGroupSettled, state: ClusterState) -> None:
+    state.verdicts.pop(f"{event.namespace}/{event.name}", None)
+
+
 _Decision = (
     e.PodGroupPlaced | e.PlacementForecast | e.PodGroupUnschedulable | e.PodGroupHeld | e.PodGroupConflicted
 )

@@ -41,6 +41,8 @@ def apply(tables: Tables, recorded: Recorded) -> None:
         _decide(tables, recorded, event, Verdict.HELD, event.reason, "", event.bound)
     elif isinstance(event, e.PodGroupConflicted):
         _decide(tables, recorded, event, Verdict.CONFLICTED, event.reason, "", event.bound)
+    elif isinstance(event, e.PodGroupSettled):
+        _decide(tables, recorded, event, "", "", "", event.bound)
 
 
 def settle(tables: Tables, moment: datetime) -> None:
@@ -108,7 +110,12 @@ def _blank(
 
 
 _Decision = (
-    e.PodGroupPlaced | e.PlacementForecast | e.PodGroupUnschedulable | e.PodGroupHeld | e.PodGroupConflicted
+    e.PodGroupPlaced
+    | e.PlacementForecast
+    | e.PodGroupUnschedulable
+    | e.PodGroupHeld
+    | e.PodGroupConflicted
+    | e.PodGroupSettled
 )
 
 

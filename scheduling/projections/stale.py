@@ -35,6 +35,7 @@ def mark(tables: Tables, event: Event) -> None:
             | e.PodGroupUnschedulable()
             | e.PodGroupHeld()
             | e.PodGroupConflicted()
+            | e.PodGroupSettled()
             | e.PlacementForecast()
         ):
             tables.stale_groups.add(f"{event.namespace}/{event.name}")

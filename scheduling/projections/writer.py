@@ -164,6 +164,7 @@ class Touched:
                 | e.PodGroupUnschedulable()
                 | e.PodGroupHeld()
                 | e.PodGroupConflicted()
+                | e.PodGroupSettled()
                 | e.PlacementForecast()
             ):
                 self._group(event.namespace, event.name, event.uid)

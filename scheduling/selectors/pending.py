@@ -37,6 +37,11 @@ def page(cluster: Cluster, *, after: str = "", limit: int = 200) -> Page[PodGrou
     )
 
 
+def placed(cluster: Cluster) -> int:
+    """How many waiting groups were given a place by their last decision: in an observed cluster forecasts."""
+    return _waiting(cluster).filter(verdict="placed").count()
+
+
 def counts(cluster: Cluster) -> dict[str, int]:
     """How many groups wait for each reason ("" before the first decision)."""
     rows = _waiting(cluster).order_by("reason").values_list("reason").annotate(number=Count("pk"))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
 from scheduling.engine.numa_names import NUMA_KEY
-from scheduling.engine.queue import waiting
+from scheduling.engine.queue import is_conflicted, waiting
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import fold
@@ -20,6 +20,7 @@ from scheduling.ledger.events import (
     PodGroupConflicted,
     PodGroupHeld,
     PodGroupPlaced,
+    PodGroupSettled,
     PodGroupUnschedulable,
 )
 from scheduling.services.contention import Contention
@@ -109,6 +110,8 @@ def _turn(ahead: ClusterState, key: str, profile: str) -> _Turn:
     while True:
         decision = decide(ahead, key, profile=profile)
         if decision.placed and not decision.assignments:
+            if is_conflicted(ahead, key):
+                turn.refusal = _settled(decision)
             return turn  # its members are on nodes, and nothing is left to decide
         event = decision_event(ahead, decision)
         if not decision.placed:
@@ -129,6 +132,19 @@ def _apply(ahead: ClusterState, key: str, event: Event) -> bool:
     before = ahead.verdicts.get(key)
     fold.apply(ahead, event, ahead.seq)
     return ahead.verdicts.get(key) != before
+
+
+def _settled(decision: Decision) -> PodGroupSettled:
+    namespace, _, name = decision.key.partition("/")
+    return PodGroupSettled(
+        namespace=namespace,
+        name=name,
+        uid=decision.uid,
+        generation=decision.generation,
+        need=decision.need,
+        members=decision.members,
+        bound=decision.bound,
+    )
 
 
 def _with_winner(refusal: Event, contention: Contention, key: str) -> Event:

@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 
 from scheduling.engine.census import Census, census
 from scheduling.engine.changes import ChangeSet, change_sets
-from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
+from scheduling.engine.model import DEFAULT_SCHEDULER
 from scheduling.engine.obstacles import Obstacle, obstacles
 from scheduling.engine.profiles.compare import Comparison, compare
+from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from scheduling.models import Cluster
+from scheduling.services.foreseeing import foresee
 from scheduling.services.problems import NOT_FOUND, Problem, Refused
 from scheduling.services.state import state_of
 
@@ -25,7 +27,9 @@ NEAR = 10
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """``seq``: the event after which the decision holds; ``at``: when it was asked. ``census``: of a group
-    that was evaluated and found no place.
+    that was evaluated and found no place. ``observed``: nothing of it is ever bound by us. ``after``,
+    ``complete``: see ``foreseeing.Foreseen``. ``schedulers``: those that waiting members ask for, but for the
+    default one.
     """
 
     decision: Decision
@@ -33,6 +37,15 @@ class Explanation:
     at: datetime
     census: Census | None
     obstacles: tuple[Obstacle, ...]
+    observed: bool = False
+    after: tuple[str, ...] = ()
+    complete: bool = True
+    schedulers: tuple[str, ...] = ()
+
+    @property
+    def forecast(self) -> bool:
+        """Whether it says where members would go that we shall not put there."""
+        return self.observed and bool(self.decision.assignments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +104,15 @@ def _state(cluster: Cluster, key: str) -> ClusterState:
 
 
 def _explanation(state: ClusterState, key: str) -> Explanation:
-    decision = decide(state, key)
+    found = foresee(state, key)
     return Explanation(
-        decision, state.seq, datetime.now(UTC), census(state, decision), obstacles(state, decision, NEAR)
+        found.decision,
+        state.seq,
+        datetime.now(UTC),
+        census(found.state, found.decision),
+        obstacles(found.state, found.decision, NEAR),
+        observed=state.mode == "observed",
+        after=found.after,
+        complete=found.complete,
+        schedulers=tuple(sorted(roster(state, key).schedulers - {DEFAULT_SCHEDULER})),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from scheduling.engine.model import Node, Pod, PodGroup
+from scheduling.engine.model import DEFAULT_SCHEDULER, Node, Pod, PodGroup
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.kube.remarks import zone_remarks
 from scheduling.services.numa import NO_ZONES
@@ -17,8 +17,9 @@ _NAMED = 5
 
 def notices_of(nodes: Mapping[str, Node], pods: Iterable[Pod], groups: Iterable[PodGroup]) -> list[Problem]:
     """Values of a topology key in several zones, nodes without a key (or without the NUMA zones) that
-    PodGroups ask for, over-committed nodes.
+    PodGroups ask for, over-committed nodes, members that ask for another scheduler than the default one.
     """
+    pods = list(pods)
     constrained = [group for group in groups if group.topology_key]
     return [
         *(
@@ -31,6 +32,7 @@ def notices_of(nodes: Mapping[str, Node], pods: Iterable[Pod], groups: Iterable[
             for notice in (_without_zones(nodes) if key == NUMA_KEY else _without_label(key, nodes))
         ),
         *_over_committed(nodes, pods),
+        *_other_schedulers(pods),
     ]
 
 
@@ -78,8 +80,32 @@ def _over_committed(nodes: Mapping[str, Node], pods: Iterable[Pod]) -> list[Prob
                 found.append(
                     Problem(
                         "Node", "", name, f"status.allocatable[{resource}]", "",
-                        f"over-committed: pods on it ask for {amount} {resource}, "
-                        f"it has {allocatable.get(resource, 0)}",
+                        f"over-committed: pods on it ask for {_shown(resource, amount)}, "
+                        f"it has {_shown(resource, allocatable.get(resource, 0))}",
                     )
                 )  # fmt: skip
     return found
+
+
+def _shown(resource: str, amount: int) -> str:
+    """An amount as a manifest would hold it: cpu in cores, or milli-cores with their ``m``."""
+    if resource == "cpu":
+        return f"{amount // 1000} {resource}" if amount % 1000 == 0 else f"{amount}m {resource}"
+    return f"{amount} {resource}"
+
+
+def _other_schedulers(pods: Iterable[Pod]) -> list[Problem]:
+    """The console decides such groups all the same, so their own scheduler may do otherwise."""
+    members: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for pod in pods:
+        if pod.group and not pod.node and not pod.finished and pod.scheduler_name != DEFAULT_SCHEDULER:
+            members[pod.namespace, pod.group][pod.scheduler_name] += 1
+    return [
+        Problem(
+            "PodGroup", namespace, name, "spec.schedulerName", "",
+            f"{number} {'member asks' if number == 1 else 'members ask'} for the scheduler {scheduler}: "
+            f"the console decides the group all the same, which says nothing about that scheduler",
+        )
+        for (namespace, name), found in sorted(members.items())
+        for scheduler, number in sorted(found.items())
+    ]  # fmt: skip

@@ -13,7 +13,7 @@ from scheduling.wording import problems, words
 register = template.Library()
 
 _TABLES = {
-    "verdict": words.VERDICTS,
+    "verdict": words.SHOWN_VERDICTS,
     "reason": words.REASONS,
     "status": words.STATUSES,
     "mode": words.MODES,
@@ -55,7 +55,7 @@ def look(code: str) -> str:
 @register.filter
 def verdict_look(code: str) -> str:
     """The class of a ``.verdict`` box."""
-    return {"placed": "ok", "conflicted": "bad", "held": "info"}.get(code, "")
+    return {"placed": "ok", "conflicted": "bad", "held": "info", "forecast": "info"}.get(code, "")
 
 
 @register.filter

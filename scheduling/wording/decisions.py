@@ -4,8 +4,8 @@ it does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from django.utils.translation import get_language, gettext, ngettext
 
@@ -21,14 +21,15 @@ class Facts:
 
     ``fits``: members that fit in ``domain``, those bound there included. ``enforced``: whether the one-domain
     law held. ``forecast``: of an observed cluster. ``planned``: decided, but in no log: nothing is placed
-    yet.
+    yet. ``domain``: "" is a label value like any other, None is not known. ``beside``: others' forecasts of
+    the same cycle count as room taken.
     """
 
     verdict: str
     reason: str
     topology_key: str
     enforced: bool
-    domain: str
+    domain: str | None
     need: int
     members: int
     bound: int
@@ -38,6 +39,7 @@ class Facts:
     unmodelled: tuple[str, ...] = ()
     forecast: bool = False
     planned: bool = False
+    beside: bool = False
 
     @property
     def scope_key(self) -> str:
@@ -61,14 +63,13 @@ def joined(sentences: Iterable[str]) -> str:
 
 def facts_of_decision(decision: Decision) -> Facts:
     """What a live decision says, about its chosen, pinned or best domain."""
-    domains = decision.domains
-    best = next((row for row in domains if row.domain == decision.domain), domains[0] if domains else None)
+    best = decision.domains[0] if decision.domains else None
     return Facts(
         verdict=str(decision.verdict),
         reason=str(decision.reason),
         topology_key=decision.topology_key,
         enforced=decision.enforced,
-        domain=decision.domain or (best.domain if best else ""),
+        domain=decision.domain if decision.domain or decision.placed else best.domain if best else None,
         need=decision.need,
         members=decision.members,
         bound=decision.bound,
@@ -86,21 +87,22 @@ def _placed(facts: Facts) -> Sentences:
         "members": units.count(facts.members),
         "need": units.count(facts.need),
         "kind": words.domain_kind(facts.scope_key),
-        "domain": facts.domain,
+        "domain": words.domain_name(facts.scope_key, facts.domain or ""),
     }
-    if facts.forecast and facts.scope_key:
+    in_domain = facts.scope_key != "" and facts.domain is not None
+    if facts.forecast and in_domain:
         headline = gettext(
             "Our cycle would place %(fits)s of %(members)s members in %(kind)s %(domain)s; nothing was bound."
         )
     elif facts.forecast:
         headline = gettext("Our cycle would place %(fits)s of %(members)s members; nothing was bound.")
-    elif facts.planned and facts.scope_key:
+    elif facts.planned and in_domain:
         headline = gettext(
             "%(fits)s of %(members)s members would be in %(kind)s %(domain)s; minCount is %(need)s."
         )
     elif facts.planned:
         headline = gettext("%(fits)s of %(members)s members would have a node; minCount is %(need)s.")
-    elif facts.scope_key:
+    elif in_domain:
         headline = gettext(
             "%(fits)s of %(members)s members are in %(kind)s %(domain)s; minCount is %(need)s."
         )
@@ -119,7 +121,7 @@ def _law(facts: Facts) -> tuple[str, ...]:
 def _best(facts: Facts) -> list[str]:
     """The domain that comes closest, and what it lacks."""
     values = {
-        "domain": words.domain_name(facts.scope_key, facts.domain),
+        "domain": words.domain_name(facts.scope_key, facts.domain or ""),
         "fits": units.count(facts.fits),
         "need": units.count(facts.need),
         "short": units.quantities(facts.short_of),
@@ -128,7 +130,7 @@ def _best(facts: Facts) -> list[str]:
         if facts.short_of:
             return [gettext("%(fits)s of %(need)s fit; short of %(short)s.") % values]
         return [gettext("%(fits)s of %(need)s fit.") % values]
-    if not facts.domain:
+    if facts.domain is None:
         return []
     if facts.short_of:
         return [gettext("Best is %(domain)s with %(fits)s of %(need)s; short of %(short)s.") % values]
@@ -144,6 +146,17 @@ def _cannot(facts: Facts, never: bool) -> str:
                 ngettext(
                     "The cluster could not hold %(need)s member even if it were empty.",
                     "The cluster could not hold %(need)s members even if it were empty.",
+                    facts.need,
+                )
+                % values
+            )
+        if facts.beside:
+            return (
+                ngettext(
+                    "The cluster has no room for %(need)s member beside the other groups that our cycle "
+                    "would place.",
+                    "The cluster has no room for %(need)s members beside the other groups that our cycle "
+                    "would place.",
                     facts.need,
                 )
                 % values
@@ -165,6 +178,17 @@ def _cannot(facts: Facts, never: bool) -> str:
             )
             % values
         )
+    if facts.beside:
+        return (
+            ngettext(
+                "No %(kind)s has room for %(need)s member beside the other groups that our cycle would "
+                "place.",
+                "No %(kind)s has room for %(need)s members beside the other groups that our cycle would "
+                "place.",
+                facts.need,
+            )
+            % values
+        )
     return (
         ngettext(
             "No %(kind)s can hold %(need)s member now.",
@@ -179,7 +203,7 @@ def _infeasible(facts: Facts) -> Sentences:
     values = {
         "key": facts.topology_key,
         "kind": words.domain_kind(facts.scope_key),
-        "domain": words.domain_name(facts.scope_key, facts.domain),
+        "domain": words.domain_name(facts.scope_key, facts.domain or ""),
         "fits": units.count(facts.fits),
         "need": units.count(facts.need),
         "bound": units.count(facts.bound),
@@ -255,17 +279,36 @@ def _not_found(facts: Facts) -> Sentences:
 
 
 def _held(facts: Facts) -> Sentences:
-    if facts.reason == Reason.NOT_ENOUGH_PODS:
-        headline = gettext("Not evaluated yet: %(members)s members exist, minCount is %(need)s.") % {
-            "members": units.count(facts.members),
-            "need": units.count(facts.need),
-        }
+    values = {"members": units.count(facts.members), "need": units.count(facts.need)}
+    if facts.reason == Reason.NOT_ENOUGH_PODS and facts.members >= facts.need:
+        # Enough exist and still too few can be placed: only scheduling gates do that.
+        headline = (
+            ngettext(
+                "Not evaluated yet: %(members)s member exists, but it waits behind scheduling gates.",
+                "Not evaluated yet: %(members)s members exist, but too many wait behind scheduling gates; "
+                "minCount is %(need)s.",
+                facts.members,
+            )
+            % values
+        )
+    elif facts.reason == Reason.NOT_ENOUGH_PODS:
+        headline = (
+            ngettext(
+                "Not evaluated yet: %(members)s member exists, minCount is %(need)s.",
+                "Not evaluated yet: %(members)s members exist, minCount is %(need)s.",
+                facts.members,
+            )
+            % values
+        )
     elif facts.reason == Reason.NO_PODGROUP:
-        headline = ngettext(
-            "Not evaluated yet: %(members)s pod names this PodGroup, which does not exist.",
-            "Not evaluated yet: %(members)s pods name this PodGroup, which does not exist.",
-            facts.members,
-        ) % {"members": units.count(facts.members)}
+        headline = (
+            ngettext(
+                "Not evaluated yet: %(members)s pod names this PodGroup, which does not exist.",
+                "Not evaluated yet: %(members)s pods name this PodGroup, which does not exist.",
+                facts.members,
+            )
+            % values
+        )
     else:
         headline = gettext("Not evaluated: %(why)s") % {
             "why": words.word(words.REASON_SENTENCES, facts.reason)
@@ -312,6 +355,53 @@ def sentences(facts: Facts) -> Sentences:
     return _BY_VERDICT[Verdict(facts.verdict)](facts)
 
 
+_NAMED = 5
+"""So many other groups are named; of more there is only the number."""
+
+
+def foreseen_sentences(
+    decision: Decision,
+    *,
+    observed: bool,
+    after: Sequence[str] = (),
+    complete: bool = True,
+    schedulers: Sequence[str] = (),
+) -> Sentences:
+    """What the next cycle would decide. ``after``: groups whose forecast room counts as taken; ``complete``:
+    whether all of the queue was reckoned with; ``schedulers``: others than the default that members ask for.
+    """
+    said = sentences(
+        replace(
+            facts_of_decision(decision),
+            forecast=observed and bool(decision.assignments),
+            beside=bool(after),
+        )
+    )
+    more = []
+    if after and decision.verdict not in (Verdict.HELD, Verdict.CONFLICTED):
+        named = ", ".join(after[:_NAMED]) + (" …" if len(after) > _NAMED else "")
+        more.append(
+            ngettext(
+                "The room that our cycle would give to %(n)s group of the queue counts as taken: %(groups)s.",
+                "The room that our cycle would give to %(n)s groups of the queue counts as taken: "
+                "%(groups)s.",
+                len(after),
+            )
+            % {"n": units.count(len(after)), "groups": named}
+        )
+    if not complete:
+        more.append(gettext("The queue is too long to reckon with all of it here."))
+    if schedulers:
+        more.append(
+            gettext(
+                "Its members ask for the scheduler %(name)s; this is what ours would do, not what that one "
+                "does."
+            )
+            % {"name": ", ".join(schedulers)}
+        )
+    return Sentences(said.headline, (*said.details, *more))
+
+
 def bound_sentences(facts: Facts) -> Sentences:
     """A group whose members are all on nodes: nothing is to be decided, so only where they are is said."""
     values = {
@@ -319,9 +409,9 @@ def bound_sentences(facts: Facts) -> Sentences:
         "members": units.count(facts.members),
         "need": units.count(facts.need),
         "kind": words.domain_kind(facts.scope_key),
-        "domain": facts.domain,
+        "domain": words.domain_name(facts.scope_key, facts.domain or ""),
     }
-    if facts.scope_key and facts.domain:
+    if facts.scope_key and facts.domain is not None:
         headline = gettext(
             "%(bound)s of %(members)s members are bound in %(kind)s %(domain)s; minCount is %(need)s."
         )

@@ -184,6 +184,14 @@ def _about(event: Any, what: str) -> str:
     }
 
 
+def _domain(event: Any) -> str | None:
+    """None where no domain was looked at; "" is the value of a label."""
+    if isinstance(event, log.PodGroupUnschedulable) and not event.table.domains:
+        return event.domain or None
+    domain: str | None = getattr(event, "domain", None)
+    return domain
+
+
 def facts_of_event(event: Any) -> Facts:
     """Facts of any of the decision events."""
     placed = isinstance(event, log.PodGroupPlaced | log.PlacementForecast)
@@ -198,7 +206,7 @@ def facts_of_event(event: Any) -> Facts:
         reason="" if placed else event.reason,
         topology_key=getattr(event, "topology_key", ""),
         enforced=getattr(event, "enforced", True),
-        domain=getattr(event, "domain", ""),
+        domain=_domain(event),
         need=event.need,
         members=event.members,
         bound=getattr(event, "bound", 0),
@@ -230,6 +238,11 @@ def _conflict(event: log.PodGroupConflicted) -> str:
     return _about(event, joined(parts))
 
 
+def _settled(event: log.PodGroupSettled) -> str:
+    what = gettext("The facts agree again; %(bound)s of %(members)s members are bound.")
+    return _about(event, what % {"bound": units.count(event.bound), "members": units.count(event.members)})
+
+
 SENTENCES: dict[str, Callable[[Any], str]] = {
     "ClusterRegistered": _registered,
     "ClusterModeChanged": _mode,
@@ -249,6 +262,7 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     "PodGroupUnschedulable": _refusal,
     "PodGroupHeld": _decision,
     "PodGroupConflicted": _conflict,
+    "PodGroupSettled": _settled,
     "PlacementForecast": _decision,
 }
 """One maker of sentences for each event type; a test holds it and the catalogue together."""

@@ -19,6 +19,9 @@ VERDICTS: dict[str, Any] = {
     Verdict.CONFLICTED: pgettext_lazy("verdict", "conflicted"),
 }
 
+SHOWN_VERDICTS: dict[str, Any] = {**VERDICTS, "forecast": pgettext_lazy("verdict", "would be placed")}
+"""With the word for a placement that is only foretold."""
+
 REASONS: dict[str, Any] = {
     Reason.CAPACITY: pgettext_lazy("reason", "no room now"),
     Reason.NEVER_FITS: pgettext_lazy("reason", "never fits"),
@@ -42,7 +45,10 @@ REASONS: dict[str, Any] = {
 REASON_SENTENCES: dict[str, Any] = {
     Reason.CAPACITY: _("There is not enough room now; an empty domain would do."),
     Reason.NEVER_FITS: _("Not even an empty domain is large enough."),
-    Reason.NOT_ENOUGH_PODS: _("Fewer members than minCount exist, so the group is not evaluated."),
+    Reason.NOT_ENOUGH_PODS: _(
+        "Fewer members than minCount exist that scheduling gates do not hold back, so the group is not "
+        "evaluated."
+    ),
     Reason.NO_PODGROUP: _("Pods name a PodGroup that does not exist."),
     Reason.NO_SUCH_DOMAIN: _("No node carries the topology key."),
     Reason.STICKY_DOMAIN: _(
@@ -62,7 +68,8 @@ REASON_SENTENCES: dict[str, Any] = {
     Reason.SCHEDULER_NAME: _("Members name different schedulers, so no one scheduler may place the group."),
     Reason.INVALID: _("The object is not valid and was refused."),
     Reason.NOT_FOUND_BY_HEURISTIC: _(
-        "The search used did not find a fit; that is no proof that there is none."
+        "The search ended without a fit: its budget ran out, or the profile tries one way only; that is no "
+        "proof."
     ),
     Reason.ZONE_USE_UNKNOWN: _(
         "Pods on the nodes do not tell which NUMA zone they use, so no zone is certain to have room."
@@ -74,7 +81,7 @@ LIFTED_BY: dict[str, Any] = {
     Reason.NEVER_FITS: _(
         "Lifted by larger domains, or by a new generation with a smaller minCount or smaller members."
     ),
-    Reason.NOT_ENOUGH_PODS: _("Lifted when the missing members are created."),
+    Reason.NOT_ENOUGH_PODS: _("Lifted when minCount members exist that no scheduling gate holds back."),
     Reason.NO_PODGROUP: _("Lifted when the PodGroup is created."),
     Reason.NO_SUCH_DOMAIN: _("Lifted by labels on nodes."),
     Reason.STICKY_DOMAIN: _("Lifted by room in that domain, or by a new generation."),
@@ -87,7 +94,9 @@ LIFTED_BY: dict[str, Any] = {
     Reason.CORDONED: _("Lifted when those nodes are uncordoned."),
     Reason.SCHEDULER_NAME: _("Lifted by members with one schedulerName."),
     Reason.INVALID: _("Lifted by a valid object."),
-    Reason.NOT_FOUND_BY_HEURISTIC: _("Lifted by an exact search, or by more room."),
+    Reason.NOT_FOUND_BY_HEURISTIC: _(
+        "Lifted by more room: the search looks again with every change, and may then end in time."
+    ),
     Reason.ZONE_USE_UNKNOWN: _(
         "Lifted when those pods end, or by room in a zone even if they were all in it."
     ),
@@ -140,6 +149,7 @@ EVENT_TYPES: dict[str, Any] = {
     "PodGroupUnschedulable": _("PodGroup unschedulable"),
     "PodGroupHeld": _("PodGroup held"),
     "PodGroupConflicted": _("PodGroup conflicted"),
+    "PodGroupSettled": _("PodGroup no longer conflicted"),
     "PlacementForecast": _("placement forecast"),
 }
 

@@ -152,7 +152,7 @@ def test_a_running_group_says_where_and_lists_its_members_and_events(
 
     assert "2 of 2 members are bound in rack r1; minCount is 2." in said
     assert "Members 2/2" in said
-    assert "fits-0 n11 Pending 8 nvidia.com/gpu, 4 cpu Delete" in said
+    assert "fits-0 n11 bound 8 nvidia.com/gpu, 4 cpu Delete" in said
     assert "PodGroup team-a/fits was created: minCount 2 in one domain of topology.example.com/rack." in said
     placed = Event.objects.get(stream_id=cluster.pk, type="PodGroupPlaced")
     assert f'href="/c/demo/history/{placed.seq}"' in page.content.decode()

@@ -21,6 +21,7 @@ from scheduling.engine.model import (
 )
 from scheduling.kube.export import node_manifest, pod_group_manifest, pod_manifest, to_yaml
 from scheduling.kube.manifests import read
+from scheduling.kube.quantity import AMOUNT_LIMIT
 
 NAMES = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,10}[a-z0-9])?", fullmatch=True)
 KEYS = st.from_regex(r"([a-z]{1,5}\.[a-z]{2}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,6}[A-Za-z0-9])?", fullmatch=True)
@@ -51,7 +52,7 @@ NODES = st.builds(
     taints=TAINTS,
     unschedulable=st.booleans(),
     ready=st.booleans(),
-    allocatable=st.dictionaries(DEVICES | st.just("pods"), st.integers(0, 2**62), max_size=4).map(
+    allocatable=st.dictionaries(DEVICES | st.just("pods"), st.integers(0, AMOUNT_LIMIT - 1), max_size=4).map(
         lambda amounts: tuple(sorted(amounts.items()))
     ),
 )
@@ -82,7 +83,7 @@ PORTS = st.tuples(
 )
 SHAPES = st.builds(
     lambda amounts, *parts: Shape(tuple(sorted((amounts | {"pods": 1}).items())), parts[0], (), *parts[1:]),
-    st.dictionaries(DEVICES, st.integers(1, 2**62), max_size=3),
+    st.dictionaries(DEVICES, st.integers(1, AMOUNT_LIMIT - 1), max_size=3),
     ELIGIBILITIES,
     st.sets(PORTS, max_size=3).map(lambda ports: tuple(sorted(ports))),
     canonical(POD_TERMS),

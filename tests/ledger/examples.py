@@ -102,6 +102,7 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.PodGroupConflicted(
         "ml", "train", "group-uid-1", 1, "conflicting_domains", ("r1", "r2"), ("n9",), 2, 2, 2
     ),
+    e.PodGroupSettled("ml", "train", "group-uid-1", 1, 2, 2, 2),
     e.PlacementForecast(**_PLACED),
 )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.utils.translation import gettext
 from scheduling.console import explaining
 from scheduling.console.access import VIEW, page
 from scheduling.console.pages import show
-from scheduling.models import Cluster
+from scheduling.models import Cluster, PodGroupRow
 from scheduling.selectors import clusters, pending
 from scheduling.services.standing import standings
 from scheduling.wording import units
@@ -27,23 +28,42 @@ def pending_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         return HttpResponseBadRequest(gettext("The address is not one that this page makes."))
     counts = pending.counts(cluster)
     decided = pending.decided_at(cluster, found.items)
-    enforced = clusters.enforced(cluster)
+    listed = explaining.Listed.of(cluster, found.items)
     standing = standings(cluster, [row.key for row in found.items])
-    rows: list[dict[str, Any]] = [
-        {
-            "row": row,
-            "sentences": explaining.sentences_of_row(row, enforced),
-            "decided_at": decided.get(row.decision_seq or 0),
-            "queue": explaining.queue(standing[row.key]),
-        }
+    rows = [
+        _entry(row, listed, decided.get(row.decision_seq or 0))
+        | {"queue": explaining.queue(standing[row.key])}
         for row in found.items
     ]
-    reasons = [
-        {"reason": reason, "count": counts.get(reason, 0), "rows": list(members)}
-        for reason, members in groupby(rows, key=lambda entry: entry["row"].reason)
-    ]
+    rows.sort(key=_section)
+    whole = not after and not found.next
+    if listed.observed:
+        counts["forecast"] = pending.placed(cluster)
+        counts[""] = counts.get("", 0) - counts["forecast"]
+    reasons = []
+    for section, grouped in groupby(rows, key=_section):
+        members = list(grouped)
+        number = len(members) if whole else counts.get(section, 0)
+        reasons.append({"reason": section, "count": number, "rows": members})
     context = {"reasons": reasons, "total": sum(counts.values()), "next": found.next, "after": after}
     return show(request, "pending.html", context, cluster=cluster, here="pending")
+
+
+def _entry(row: PodGroupRow, listed: explaining.Listed, decided_at: datetime | None) -> dict[str, Any]:
+    facts = explaining.facts_of_row(row, listed)
+    return {
+        "row": row,
+        "reason": "forecast" if facts.forecast else facts.reason,
+        "verdict": "forecast" if facts.forecast else facts.verdict,
+        "domain": facts.domain if facts.verdict else None,
+        "sentences": explaining.sentences_of_row(row, listed),
+        "decided_at": decided_at,
+    }
+
+
+def _section(entry: dict[str, Any]) -> str:
+    reason: str = entry["reason"]
+    return reason
 
 
 @page(VIEW)

@@ -11,7 +11,7 @@ from scheduling.console import explaining
 from scheduling.console.access import VIEW, page
 from scheduling.console.pages import show
 from scheduling.models import Cluster, PodGroupRow
-from scheduling.selectors import clusters, pod_groups
+from scheduling.selectors import pod_groups
 
 STATUSES = (*PodGroupRow.Status.values, "degraded")
 
@@ -32,17 +32,19 @@ def pod_group_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         found = pod_groups.page(cluster, **filters, closed=closed, after=request.GET.get("after", ""))
     except ValueError:
         return HttpResponseBadRequest(gettext("The address is not one that this page makes."))
-    enforced = clusters.enforced(cluster)
-    running = pod_groups.bound_domains(cluster, found.items)
-    for row in found.items:
-        row.domain = row.domain or running.get(row.key, "")
+    listed = explaining.Listed.of(cluster, found.items)
     context = {
         **filters,
         "closed": closed,
         "statuses": STATUSES,
         "namespaces": pod_groups.namespaces(cluster),
         "rows": [
-            {"row": row, "sentences": explaining.sentences_of_row(row, enforced)} for row in found.items
+            {
+                "row": row,
+                "domain": listed.domain(row),
+                "sentences": explaining.sentences_of_row(row, listed),
+            }
+            for row in found.items
         ],
         "next": found.next,
     }

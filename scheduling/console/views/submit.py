@@ -81,6 +81,7 @@ def _checked(request: HttpRequest, cluster: Cluster, form: SubmitForm) -> HttpRe
     decision = workloads.preview_submit(cluster=cluster, form=form.workload())
     context: dict[str, Any] = {
         "decision": decision,
+        "shown_verdict": str(decision.verdict),
         "sentences": decisions.sentences(decisions.facts_of_decision(decision)),
         "funnel": funnel(decision) if decision.funnel.domains else [],
         "domain_rows": decision.domains[:NEAR],
