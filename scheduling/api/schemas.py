@@ -29,6 +29,7 @@ ErrorCode = Literal[
     "unauthenticated",
     "forbidden",
     "not_found",
+    "not_allowed",
     "conflict",
     "gone",
     "too_large",

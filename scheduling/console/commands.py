@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from scheduling.services.problems import Refused
+from scheduling.storable import is_storable
 from scheduling.wording import problems
 
 
@@ -20,7 +21,8 @@ def actor(request: HttpRequest) -> str:
 
 def command_id(request: HttpRequest) -> str:
     """The form's own id: the same form sent twice is one command. "" lets the service make one."""
-    return request.POST.get("command_id", "")[:64]
+    given = request.POST.get("command_id", "")[:64]
+    return given if is_storable(given) else ""
 
 
 def carry_out(request: HttpRequest, command: Callable[[], Any], done: str, then: str) -> HttpResponse:
