@@ -11,6 +11,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI, Swagger
 
+import scheduling.addresses  # noqa: F401  # the converter "any"
 from scheduling.api import clusters, errors, events, explanations, map, nodes, pod_groups
 from scheduling.api.parsing import JsonParser
 from scheduling.api.rendering import JsonRenderer

@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+import scheduling.addresses  # noqa: F401  # the converter "quoted"
 from scheduling.console.views import (
     cluster_settings,
     clusters,
@@ -34,7 +35,7 @@ urlpatterns = [
     path(GROUP, pod_group.pod_group_page, name="pod-group"),
     path(f"{GROUP}/g/<int:generation>", pod_group.pod_group_page, name="pod-group-generation"),
     path(f"{GROUP}/end", pod_group.end, name="pod-group-end"),
-    path(f"{GROUP}/pods/<str:uid>/delete", pod_group.delete_member, name="member-delete"),
+    path(f"{GROUP}/pods/<quoted:uid>/delete", pod_group.delete_member, name="member-delete"),
     path("c/<slug:cluster>/domains/", domains.domain_list, name="domains"),
     path("c/<slug:cluster>/domains/<str:value>", domains.domain_page, name="domain"),
     path("c/<slug:cluster>/nodes/", nodes.node_list, name="nodes"),
