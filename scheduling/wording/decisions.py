@@ -246,7 +246,11 @@ def _not_found(facts: Facts) -> Sentences:
 
 def _held(facts: Facts) -> Sentences:
     if facts.reason == Reason.NOT_ENOUGH_PODS:
-        headline = gettext("Not evaluated yet: %(members)s members exist, minCount is %(need)s.") % {
+        headline = ngettext(
+            "Not evaluated yet: %(members)s member exists, minCount is %(need)s.",
+            "Not evaluated yet: %(members)s members exist, minCount is %(need)s.",
+            facts.members,
+        ) % {
             "members": units.count(facts.members),
             "need": units.count(facts.need),
         }
