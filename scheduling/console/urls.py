@@ -46,6 +46,7 @@ urlpatterns = [
     path("c/<slug:cluster>/history/<int:seq>", history.event_page, name="event"),
     path("c/<slug:cluster>/submit", submit.submit_page, name="submit"),
     path("c/<slug:cluster>/settings", cluster_settings.settings_page, name="cluster-settings"),
+    path("c/<slug:cluster>/gates-banner", cluster_settings.gates_banner, name="gates-banner"),
     path("c/<slug:cluster>/gates/<str:gate>", cluster_settings.gate, name="gate"),
     path("c/<slug:cluster>/mode", cluster_settings.mode, name="mode"),
     path("settings", user_settings.settings_page, name="settings"),

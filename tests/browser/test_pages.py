@@ -46,7 +46,7 @@ TOURED = {
     "not-found": "/c/demo/nodes/nothing",
     "gate-off": "/c/off/podgroups/",
 }
-WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "pod-group-generation"}
+WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "gates-banner", "pod-group-generation"}
 
 
 @pytest.fixture
