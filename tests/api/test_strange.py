@@ -1,4 +1,4 @@
-"""Addresses, parameters and bodies that nobody sends by accident are answered in the one form of errors, too."""
+"""What nobody sends by accident, in addresses, parameters and bodies, has an answer in the form of errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,12 @@ def in_the_form(answer: Any, status: int, code: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "path",
-    ["/clusters/no%00such", "/clusters/demo/podgroups/a/b%00", "/clusters/demo/nodes/n%00", "/clusters/a%00/map"],
+    [
+        "/clusters/no%00such",
+        "/clusters/demo/podgroups/a/b%00",
+        "/clusters/demo/nodes/n%00",
+        "/clusters/a%00/map",
+    ],
 )
 def test_an_address_with_a_nul_leads_nowhere(path: str, viewer: Caller, cluster: Cluster) -> None:
     in_the_form(viewer("GET", path), 404, "not_found")
