@@ -105,4 +105,4 @@ class Command(BaseCommand):
 
 
 def _strings(message: Any) -> list[str]:
-    return [message.string] if isinstance(message.string, str) else list(message.string)
+    return [message.string] if isinstance(message.string, str) else list(message.string or ("",))
