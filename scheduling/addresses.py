@@ -8,7 +8,7 @@ from django.urls import register_converter
 
 
 class AnyText:
-    """``<any:uid>``: all that is left of an address, slashes included, as a caller percent-encodes it once."""
+    """``<any:uid>``: all that is left of an address, slashes too, as a caller percent-encodes it once."""
 
     regex = "(?s:.+)"
 

@@ -45,7 +45,8 @@ def _not_allowed(request: HttpRequest, allowed: tuple[str, ...]) -> HttpResponse
 
 
 def page(permission: str, *methods: str) -> Callable[[View], View]:
-    """A view that needs ``permission`` (``SIGNED_IN``: none) and answers ``methods`` (GET and HEAD unless told otherwise).
+    """A view that needs ``permission`` (``SIGNED_IN``: none) and answers ``methods`` (GET and HEAD unless
+    told otherwise).
 
     A ``cluster`` in the address reaches the view as a Cluster; an unknown one is 404. The permission is
     checked first.

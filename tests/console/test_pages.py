@@ -412,7 +412,9 @@ def test_the_address_that_makes_the_demo_leads_to_it(operator: Client, cluster: 
     assert operator.get("/clusters/demo/", follow=True).redirect_chain[-1][0] == "/c/demo/map"
 
 
-def test_nothing_is_offered_to_be_submitted_to_an_observed_cluster(operator: Client, cluster: Cluster) -> None:
+def test_nothing_is_offered_to_be_submitted_to_an_observed_cluster(
+    operator: Client, cluster: Cluster
+) -> None:
     offered = 'href="/c/demo/submit"'
     assert offered in operator.get("/c/demo/pending").content.decode()
 

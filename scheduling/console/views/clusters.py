@@ -19,7 +19,9 @@ def cluster_list(request: HttpRequest) -> HttpResponse:
 
 @page(OPERATE, "GET", "HEAD", "POST")
 def make_demo(request: HttpRequest) -> HttpResponse:
-    """A made-up cluster to look around in; making it twice makes it once. GET leads to it, or to what there is."""
+    """A made-up cluster to look around in; making it twice makes it once. GET leads to it, or to what there
+    is.
+    """
     if request.method != "POST":
         return redirect(reverse("home") + f"?cluster={demo.NAME}")
     done = gettext("The demo cluster is there: 16 racks, running gangs, and one that waits.")
