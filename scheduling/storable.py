@@ -6,6 +6,7 @@ Addresses and JSON can carry both (``%00``, ``"\\ud800"``); a query with one fai
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -26,7 +27,7 @@ def unstorable(value: Any) -> list[str]:
     waiting: deque[tuple[str, Any]] = deque([("", value)])
     while waiting:
         path, part = waiting.popleft()
-        inner = enumerate(part) if isinstance(part, list) else ()
+        inner: Iterable[tuple[object, Any]] = enumerate(part) if isinstance(part, list) else ()
         if isinstance(part, dict):
             inner = part.items()
             found += [_below(path, key) for key in part if not is_storable(key)]
