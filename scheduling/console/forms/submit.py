@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from scheduling.services.problems import Problem
 from scheduling.services.submitting import MOST_MEMBERS
 from scheduling.services.workloads import MemberTemplate, WorkloadForm
+from scheduling.wording import messages
 from scheduling.wording import problems as wording
 
 MOST_TEMPLATES = 20
@@ -200,7 +201,7 @@ class SubmitForm:
     def blame(self, found: Iterable[Problem]) -> None:
         """Put each problem at the field that its path names; what has no field stays in ``problems``."""
         for problem in found:
-            message = f"{wording.reason(problem)} {problem.message}".strip()
+            message = f"{wording.reason(problem)} {messages.translated(problem.message)}".strip()
             inner = _PATH.match(problem.path)
             if problem.path in self.group.fields:
                 self.group.add_error(problem.path, message)
