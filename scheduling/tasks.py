@@ -17,6 +17,7 @@ from scheduling.ledger import store
 from scheduling.ledger.signals import log_advanced
 from scheduling.models import Cluster
 from scheduling.services import cycles
+from scheduling.services.cycles import RECONSIDER_AFTER
 from tasweb.celery import app
 
 MOST_ATTEMPTS = 3
@@ -27,9 +28,6 @@ alone.
 PARKED_FOR = timedelta(hours=1)
 """Then it is tried again even when nothing was appended: the console itself may have been repaired."""
 
-RECONSIDER_AFTER = timedelta(minutes=10)
-"""Waiting groups are decided again after this time without any event: a new version may decide otherwise."""
-
 log = structlog.get_logger(__name__)
 
 
@@ -37,19 +35,32 @@ log = structlog.get_logger(__name__)
 def run_cycle(stream_id: int) -> None:
     """One scheduling cycle of a cluster, unless it is running already or is parked."""
     attempts = Attempts(stream_id)
-    if cycles.run_cycle(stream_id, may_start=attempts.begin).ran:
+    result = cycles.run_cycle(stream_id, may_start=attempts.begin)
+    if result.ran:
         attempts.succeeded()
+        come_back(stream_id, result)
 
 
 @app.task(name="scheduling.tasks.sweep")
 def sweep() -> None:
-    """Wake every cluster that has events no cycle has seen (a wake-up was lost), or has not been looked at
-    for long.
+    """Wake every cluster that has events no cycle has seen (a wake-up was lost), a group that has rested, or
+    has not been looked at for long.
     """
+    rested = Q(retry_at__lte=timezone.now())
     overdue = Q(last_cycle_at__lt=timezone.now() - RECONSIDER_AFTER)
     behind = Q(stream__head__seq__gt=F("last_cycle_seq"))
-    for stream_id in Cluster.objects.filter(behind | overdue).values_list("pk", flat=True):
+    for stream_id in Cluster.objects.filter(behind | rested | overdue).values_list("pk", flat=True):
         run_cycle.delay(stream_id)
+
+
+def come_back(stream_id: int, result: cycles.CycleResult) -> None:
+    """Ask for a cycle when the first rest of a woken group ends, rather than with the sweep after it."""
+    if result.retry_at is None or result.retry_known:
+        return
+    try:
+        run_cycle.apply_async((stream_id,), countdown=max(0, result.retry_at - result.now) / 1000)
+    except OperationalError as error:
+        log.warning("wake-up not sent, the sweep will find the cluster", stream=stream_id, error=str(error))
 
 
 class Attempts:

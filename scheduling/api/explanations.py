@@ -10,9 +10,19 @@ from ninja import Field, Router, Schema
 from scheduling.api.auth import VIEW, access
 from scheduling.api.commands import find_cluster
 from scheduling.api.errors import errors
+from scheduling.api.remedies import (
+    CensusOut,
+    ChangeSetOut,
+    ObstacleOut,
+    UpstreamOut,
+    census_out,
+    change_sets_out,
+    obstacles_out,
+    upstream_out,
+)
 from scheduling.api.schemas import AmountOut, Resources, Seq
 from scheduling.engine.decision import Decision, DomainCount, ShapeCount
-from scheduling.services.explain import Explanation, explain
+from scheduling.services.explain import Investigation, investigate
 from scheduling.wording import decisions
 
 router = Router(tags=["podgroups"])
@@ -90,6 +100,12 @@ class ExplanationOut(Schema):
     over_committed: list[str] = Field(description="Nodes that hold more than they have.")
     unmodelled: list[str]
     method: str = Field(description="counting, heuristic, search, solver, or empty.")
+    census: CensusOut | None = Field(description="Of a group that found no place; null otherwise.")
+    obstacles: list[ObstacleOut] = Field(description="What is in the way in the nearest domains.")
+    changes: list[ChangeSetOut] = Field(
+        description="The few smallest changes that would make the group run, smallest first."
+    )
+    upstream: UpstreamOut
 
 
 @router.get(
@@ -102,12 +118,15 @@ def get_explanation(request: HttpRequest, cluster: str, namespace: str, name: st
     """Decides the group on the state as it is now, and changes nothing.
 
     Every domain comes with how many members fit, what it is short of and which nodes are left out for
-    what. The sentence is in the language that `Accept-Language` asks for.
+    what. Change sets say what would make the group run; each was decided on a state with the changes
+    made. `upstream` is what kube-scheduler would do. Sentences are in the language that `Accept-Language`
+    asks for.
     """
-    return explanation_out(explain(cluster=find_cluster(cluster), namespace=namespace, name=name))
+    return explanation_out(investigate(cluster=find_cluster(cluster), namespace=namespace, name=name))
 
 
-def explanation_out(explanation: Explanation) -> ExplanationOut:
+def explanation_out(found: Investigation) -> ExplanationOut:
+    explanation = found.explanation
     decision: Decision = explanation.decision
     namespace, _, name = decision.key.partition("/")
     return ExplanationOut(
@@ -139,6 +158,10 @@ def explanation_out(explanation: Explanation) -> ExplanationOut:
         over_committed=list(decision.over_committed),
         unmodelled=list(decision.unmodelled),
         method=decision.method,
+        census=census_out(explanation.census),
+        obstacles=obstacles_out(explanation.obstacles),
+        changes=change_sets_out(found.changes, decision.topology_key if decision.enforced else ""),
+        upstream=upstream_out(found.comparison),
     )
 
 

@@ -8,7 +8,7 @@ from ninja import Query, Router
 from scheduling.api.auth import OPERATE, VIEW, access
 from scheduling.api.commands import IdempotencyKey, actor, command_id, find_cluster, outcome
 from scheduling.api.errors import errors
-from scheduling.api.schemas import NodeOut, NodesOut, OccupantOut, OutcomeOut, TaintOut
+from scheduling.api.schemas import NodeOut, NodesOut, OccupantOut, OutcomeOut, TaintOut, ZoneOut
 from scheduling.models import NodeRow
 from scheduling.selectors import nodes as selectors
 from scheduling.services import nodes as services
@@ -25,6 +25,7 @@ def node_out(row: NodeRow) -> NodeOut:
         unschedulable=row.unschedulable,
         ready=row.ready,
         allocatable=row.allocatable,
+        zones=[ZoneOut(name=name, allocatable=amounts) for name, amounts in row.zones],
         used=row.used,
         gpus=row.gpus,
         gpus_used=row.gpus_used,

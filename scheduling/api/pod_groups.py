@@ -14,16 +14,20 @@ from scheduling.api.commands import IdempotencyKey, actor, command_id, find_clus
 from scheduling.api.errors import errors
 from scheduling.api.schemas import (
     AmountOut,
+    LostToOut,
     MemberOut,
     OutcomeOut,
     PodGroupDetailOut,
     PodGroupOut,
     PodGroupsOut,
+    QueueOut,
     WorkloadIn,
 )
+from scheduling.ledger.store import to_datetime
 from scheduling.models import Cluster, PodGroupRow, PodRow
 from scheduling.selectors import pod_groups as selectors
 from scheduling.services import workloads as services
+from scheduling.services.standing import Standing, standings
 from scheduling.services.workloads import MemberTemplate, WorkloadForm
 
 router = Router(tags=["podgroups"])
@@ -190,7 +194,22 @@ def get_pod_group(
         raise Http404(f"There is no such PodGroup in {cluster}: {namespace}/{name}.") from error
     pods = [] if row.closed else [member_out(pod) for pod in selectors.members(found, namespace, name)]
     (group,) = pod_groups_out(found, [row])
-    return PodGroupDetailOut(**group.model_dump(), pods=pods)
+    queue = None if row.closed else _queue_out(standings(found, [row.key])[row.key])
+    return PodGroupDetailOut(**group.model_dump(), queue=queue, pods=pods)
+
+
+def _queue_out(standing: Standing) -> QueueOut:
+    lost_to = None
+    if standing.lost_to is not None:
+        namespace, _, name = standing.lost_to.key.partition("/")
+        lost_to = LostToOut(namespace=namespace, name=name, seq=standing.lost_to.seq)
+    return QueueOut(
+        attempts=standing.attempts,
+        decided_at=None if standing.decided_at is None else to_datetime(standing.decided_at),
+        woken_by=standing.woken_by,
+        retry_at=None if standing.retry_at is None else to_datetime(standing.retry_at),
+        lost_to=lost_to,
+    )
 
 
 @router.delete(

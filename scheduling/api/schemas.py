@@ -153,6 +153,11 @@ class OccupantOut(Schema):
     gpus: int
 
 
+class ZoneOut(Schema):
+    name: str
+    allocatable: Resources
+
+
 class NodeOut(Schema):
     name: str
     uid: str
@@ -161,6 +166,7 @@ class NodeOut(Schema):
     unschedulable: bool = Field(description="Cordoned.")
     ready: bool
     allocatable: Resources
+    zones: list[ZoneOut] = Field(description="NUMA zones; empty when no NodeResourceTopology told them.")
     used: Resources
     gpus: int
     gpus_used: int
@@ -228,7 +234,26 @@ class MemberOut(Schema):
     requests: Resources
 
 
+class LostToOut(Schema):
+    namespace: str
+    name: str
+    seq: int = Field(description="The event that placed it.")
+
+
+class QueueOut(Schema):
+    attempts: int = Field(description="Failed attempts in a row that the log tells.")
+    decided_at: datetime | None = Field(description="When the last decision was made.")
+    woken_by: int | None = Field(description="The event that led to the last decision.")
+    retry_at: datetime | None = Field(
+        description="Something may help it, but it rests after a failed attempt until then; null otherwise."
+    )
+    lost_to: LostToOut | None = Field(
+        description="The PodGroup that took, in the cycle of the last decision, the room this one fitted in."
+    )
+
+
 class PodGroupDetailOut(PodGroupOut):
+    queue: QueueOut | None = Field(description="How it stands in the queue; null for a closed generation.")
     pods: list[MemberOut] = Field(description="Its members that are not gone, by name.")
 
 

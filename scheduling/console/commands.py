@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from scheduling.services.problems import Refused
 from scheduling.storable import is_storable
@@ -26,7 +27,10 @@ def command_id(request: HttpRequest) -> str:
 
 
 def carry_out(request: HttpRequest, command: Callable[[], Any], done: str, then: str) -> HttpResponse:
-    """Run ``command``; then show the page ``then`` with ``done``, or with every reason why it was refused."""
+    """Run ``command``; then show the page ``then`` with ``done``, or with every reason why it was refused.
+
+    A form on another page names that page as ``back``, and is led back there.
+    """
     try:
         command()
     except Refused as refused:
@@ -34,4 +38,5 @@ def carry_out(request: HttpRequest, command: Callable[[], Any], done: str, then:
             messages.error(request, f"{problems.subject(problem)} {problems.sentence(problem)}".strip())
     else:
         messages.success(request, done)
-    return redirect(then)
+    back = request.POST.get("back", "")
+    return redirect(back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else then)

@@ -4,18 +4,21 @@ log.
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+from scheduling.console import events
 from scheduling.engine.decision import Decision
+from scheduling.ledger.store import to_datetime
 from scheduling.models import Cluster, PodGroupRow
-from scheduling.selectors import clusters, pod_groups
-from scheduling.services.explain import explain
+from scheduling.selectors import clusters, history, pod_groups
+from scheduling.services.explain import NEAR, Explanation, explain
 from scheduling.services.problems import Refused
-from scheduling.wording import decisions
+from scheduling.services.standing import Standing, standings
+from scheduling.wording import census, changes, decisions
 
-NEAR = 10
-"""Domains shown before "show all": the near misses."""
+_BESIDE_THE_MAP = 5
 
 
 def facts_of_row(row: PodGroupRow, enforced: bool) -> decisions.Facts:
@@ -58,6 +61,29 @@ def funnel(decision: Decision) -> list[dict[str, Any]]:
     ]
 
 
+def queue(standing: Standing) -> dict[str, Any]:
+    """How the group stands in the queue, with times that a template can show."""
+
+    def moment(milliseconds: int | None) -> datetime | None:
+        return None if milliseconds is None else to_datetime(milliseconds)
+
+    return {
+        "attempts": standing.attempts,
+        "decided_at": moment(standing.decided_at),
+        "retry_at": moment(standing.retry_at),
+        "lost_to": standing.lost_to,
+    }
+
+
+def queue_context(cluster: Cluster, row: PodGroupRow) -> dict[str, Any]:
+    """``queue`` and ``woken_by`` (a line of the log, or None) of an open generation."""
+    if row.closed:
+        return {}
+    standing = standings(cluster, [row.key])[row.key]
+    woken = events.listed(history.numbered(cluster, [standing.woken_by] if standing.woken_by else []))
+    return {"queue": queue(standing), "woken_by": woken[0] if woken else None}
+
+
 def context(cluster: Cluster, row: PodGroupRow, *, every_domain: bool = False) -> dict[str, Any]:
     """The template's variables for one group; ``decision`` is None for a generation that is closed."""
     enforced = clusters.enforced(cluster)
@@ -87,4 +113,22 @@ def context(cluster: Cluster, row: PodGroupRow, *, every_domain: bool = False) -
         "funnel": funnel(decision) if decision.funnel.domains else [],
         "domain_rows": rows,
         "domains_hidden": len(decision.domains) - len(rows),
+        "near": _near(explanation),
+        "census": explanation.census,
+        "census_rows": census.rows(explanation.census) if explanation.census else [],
+        "waits": waits(decision),
     }
+
+
+def waits(decision: Decision) -> bool:
+    """Whether something could make it run: what would, is asked for by the page itself."""
+    return not decision.placed
+
+
+def _near(explanation: Explanation) -> list[dict[str, Any]]:
+    """The nearest domains, each with what is in the way there."""
+    named = {found.domain: changes.obstacle(found) for found in explanation.obstacles}
+    return [
+        {"count": row, "obstacle": named.get(row.domain, "")}
+        for row in explanation.decision.domains[:_BESIDE_THE_MAP]
+    ]

@@ -56,7 +56,7 @@ def show(
             "simulated": cluster.mode == Cluster.Mode.SIMULATED,
             "pending_count": clusters.pending_count(cluster),
             "head_seq": head,
-            "cycle_due": head > cluster.last_cycle_seq,
+            "cycle_due": head > cluster.last_cycle_seq or cluster.retry_at is not None,
         }
     return render(request, f"scheduling/{template}", frame | context, status=status)
 
@@ -68,7 +68,7 @@ def show_part(
     frame = {
         "cluster": cluster,
         "enforced": clusters.enforced(cluster),
-        "cycle_due": clusters.head(cluster) > cluster.last_cycle_seq,
+        "cycle_due": clusters.head(cluster) > cluster.last_cycle_seq or cluster.retry_at is not None,
         "simulated": cluster.mode == Cluster.Mode.SIMULATED,
         "may_operate": request.user.has_perm(access.OPERATE),
     }

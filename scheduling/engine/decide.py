@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scheduling.engine import mixed, uniform
+from scheduling.engine import mixed, numa, uniform
 from scheduling.engine.candidates import Candidates, Conflict, candidates, enforced
 from scheduling.engine.capacity import Field, field, held_by
 from scheduling.engine.counts import DomainRows
@@ -37,10 +37,16 @@ def decide(state: ClusterState, group_key: str, *, profile: str = "exact") -> De
     """What to do with the group now. ValueError for an unknown profile; a group nobody names is held."""
     if profile not in PROFILES:
         raise ValueError(f"profile {profile!r} is none of {', '.join(PROFILES)}")
-    if profile in RELEASES:
-        return decide_upstream(state, group_key, profile, decide)
+    if profile in RELEASES:  # no release knows of NUMA zones: to it their key is a label that no node has
+        return decide_upstream(state, group_key, profile, _decide_exact)
+    if numa.asked(state, group_key):
+        return numa.decide_in_zones(state, group_key, _decide_exact)
+    return _decide_exact(state, group_key)
+
+
+def _decide_exact(state: ClusterState, group_key: str) -> Decision:
     who = roster(state, group_key)
-    start = _start(state, who, profile)
+    start = _start(state, who, "exact")
     held = held_reason(who)
     if held is not None:
         return replace(start, verdict=Verdict.HELD, reason=held)

@@ -83,9 +83,17 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
+class NumaZone:
+    """One NUMA node inside a node, as NodeResourceTopology tells it; ``allocatable`` sorted by resource."""
+
+    name: str
+    allocatable: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """``ready`` is false when a Ready condition is present and not True. ``labels``, ``allocatable`` sorted
-    by key.
+    by key. ``zones``: sorted by name; empty as long as no NodeResourceTopology has told them.
     """
 
     name: str
@@ -95,6 +103,7 @@ class Node:
     unschedulable: bool = False
     ready: bool = True
     allocatable: tuple[tuple[str, int], ...] = ()
+    zones: tuple[NumaZone, ...] = ()
 
     def label(self, key: str) -> str | None:
         """The value of a label, None when the node does not carry it (the empty string is a value)."""

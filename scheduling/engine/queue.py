@@ -41,19 +41,13 @@ def _waits(who: Roster) -> bool:
 
 def _order(who: Roster) -> tuple[int, int, int]:
     created = who.group.created if who.group is not None else _nth_created(who, 1)
-    return (-_priority(who), not who.degraded, created)
+    return (-who.priority, not who.degraded, created)
 
 
 def _quorum_order(who: Roster) -> tuple[int, int, int]:
     """A group that is short of minCount is held, wherever it stands in the queue."""
     quorum = _nth_created(who, who.need)
-    return (-_priority(who), 0, max(quorum, who.group.created) if who.group is not None else quorum)
-
-
-def _priority(who: Roster) -> int:
-    if who.group is not None and who.group.priority is not None:
-        return who.group.priority
-    return max((pod.priority for pod in (*who.bound, *who.waiting, *who.gated)), default=0)
+    return (-who.priority, 0, max(quorum, who.group.created) if who.group is not None else quorum)
 
 
 def _nth_created(who: Roster, number: int) -> int:

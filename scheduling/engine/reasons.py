@@ -40,6 +40,7 @@ class Reason(StrEnum):
     SCHEDULER_NAME = "scheduler_name"
     INVALID = "invalid"
     NOT_FOUND_BY_HEURISTIC = "not_found_by_heuristic"
+    ZONE_USE_UNKNOWN = "zone_use_unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,10 @@ MEANINGS: dict[Reason, Meaning] = {
     Reason.NOT_FOUND_BY_HEURISTIC: Meaning(
         "The search used found no place for members of several shapes; that is no proof that there is none.",
         "an exact search, or more room",
+    ),
+    Reason.ZONE_USE_UNKNOWN: Meaning(
+        "No NUMA zone is certain to have room: pods on the nodes do not tell which zone they use.",
+        "those pods ending, or room in a zone even if they were all in it",
     ),
 }
 """One meaning for each reason; a test holds the two lists together."""

@@ -74,6 +74,13 @@ class Roster:
         return bool(self.bound) and not self.running
 
     @property
+    def priority(self) -> int:
+        """The group's own, else the highest of its members."""
+        if self.group is not None and self.group.priority is not None:
+            return self.group.priority
+        return max((pod.priority for pod in (*self.bound, *self.waiting, *self.gated)), default=0)
+
+    @property
     def unmodelled(self) -> tuple[str, ...]:
         return self._once("unmodelled", self._unmodelled)
 

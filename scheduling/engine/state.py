@@ -20,10 +20,13 @@ from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.eligibility import bar
 from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodGroup
+from scheduling.engine.numa_names import node_of
 from scheduling.engine.shapes import Bars, DomainCounts, Requests, ShapeIndex, ShapeView
 from scheduling.engine.topology import TopologyIndex
+from scheduling.engine.turns import Turn
 
 if TYPE_CHECKING:
+    from scheduling.engine.numa_view import ZoneView
     from scheduling.engine.roster import Roster
 
 _ELIGIBILITY_CLASSES = 256
@@ -32,7 +35,10 @@ _ELIGIBILITY_CLASSES = 256
 
 class ClusterState:
     """Mutable. ``seq``: of the last event in it. ``verdicts``: the last one recorded of each open generation.
-    ``rosters``: kept by ``roster.roster``, forgotten here when a group or one of its pods changes.
+    ``turns``: when that was, and how many attempts failed in a row. ``rosters``: kept by ``roster.roster``,
+    forgotten here when a group or one of its pods changes.
+    ``zone_of``: pod uid -> NUMA domain that it was placed in, as long as the pod is on that node.
+    ``zone_view`` and ``stale_zones`` (nodes that changed since) belong to ``numa_view``.
     """
 
     def __init__(self) -> None:
@@ -43,6 +49,7 @@ class ClusterState:
         self.pods: dict[str, Pod] = {}
         self.groups: dict[str, PodGroup] = {}
         self.verdicts: dict[str, VerdictSummary] = {}
+        self.turns: dict[str, Turn] = {}
         self.columns = Columns()
         self._by_group = Buckets()
         self._by_node = Buckets()
@@ -53,6 +60,9 @@ class ClusterState:
         self._shapes = ShapeIndex()
         self._negative: tuple[int, frozenset[int]] = (-1, frozenset())
         self.rosters: dict[str, Roster] = {}
+        self.zone_of: dict[str, str] = {}
+        self.zone_view: ZoneView | None = None
+        self.stale_zones: set[str] = set()
 
     # --- what is asked
 
@@ -66,6 +76,10 @@ class ClusterState:
         none.
         """
         return _newest(self._uids.get(key, ()), self.pods)
+
+    def pods_named(self, key: str) -> list[Pod]:
+        """Every pod of that namespace and name, finished ones included, in the order in which they came."""
+        return [self.pods[uid] for uid in self._uids.get(key, ())]
 
     def pods_naming(self, group_key: str) -> list[Pod]:
         """Every pod that names the group, finished ones included, in member order: priority descending,
@@ -144,6 +158,7 @@ class ClusterState:
         """Add the node or replace the one of that name; pods bound to that name hold room on it."""
         old = self.nodes.get(node.name)
         self.nodes[node.name] = node
+        self._recut(node.name)
         if old is None:
             row = self.columns.add(node.name)
             self._indexes = {}
@@ -169,6 +184,7 @@ class ClusterState:
         if node is None or node.uid != uid:
             return
         del self.nodes[name]
+        self._recut(name)
         self.columns.remove(name)
         self._indexes = {}
 
@@ -186,16 +202,23 @@ class ClusterState:
         if pod.node and not pod.finished:
             self._by_node.add(pod.node, pod.uid)
             self._charge(pod, 1)
+        if pod.uid in self.zone_of and node_of(self.zone_of[pod.uid]) != pod.node:
+            del self.zone_of[pod.uid]
 
     def remove_pod(self, uid: str) -> None:
         """Take the pod out; nothing happens when there is none of that uid."""
         if uid in self.pods:
             pod = self._withdraw(uid)
+            self.zone_of.pop(uid, None)
             self._forget(pod)
             self._set_uids(pod.key, tuple(other for other in self._uids[pod.key] if other != uid))
 
-    def bind(self, pod_uid: str, node: str) -> None:
-        """Put the pod on the node. KeyError for an unknown uid: a decision names only pods that exist."""
+    def bind(self, pod_uid: str, node: str, zone: str = "") -> None:
+        """Put the pod on the node; ``zone``: the NUMA domain of the node that it was placed in, "" for none.
+        KeyError for an unknown uid: a decision names only pods that exist.
+        """
+        if zone:
+            self.zone_of[pod_uid] = zone
         self.set_pod(replace(self.pods[pod_uid], node=node))
 
     def set_group(self, group: PodGroup) -> None:
@@ -205,6 +228,7 @@ class ClusterState:
         old = self.groups.get(group.key)
         if old is not None and old.uid != group.uid:
             self.verdicts.pop(group.key, None)
+            self.turns.pop(group.key, None)
         self.groups[group.key] = group
         self.rosters.pop(group.key, None)
 
@@ -214,10 +238,14 @@ class ClusterState:
         if group is not None and group.uid == uid:
             del self.groups[key]
             self.verdicts.pop(key, None)
+            self.turns.pop(key, None)
             self.rosters.pop(key, None)
 
     def record_verdict(self, key: str, summary: VerdictSummary) -> None:
         self.verdicts[key] = summary
+
+    def record_turn(self, key: str, turn: Turn) -> None:
+        self.turns[key] = turn
 
     def fork(self) -> ClusterState:
         """An independent copy. What never changes in place is shared, and so are indexes and bars: whoever
@@ -230,6 +258,7 @@ class ClusterState:
         other.pods = self.pods.copy()
         other.groups = self.groups.copy()
         other.verdicts = self.verdicts.copy()
+        other.turns = self.turns.copy()
         other.columns = self.columns.copy()
         other._by_group = self._by_group.copy()
         other._by_node = self._by_node.copy()
@@ -240,6 +269,9 @@ class ClusterState:
         other._shapes = self._shapes.fork(self.columns.line)
         other._negative = self._negative
         other.rosters = self.rosters.copy()
+        other.zone_of = self.zone_of.copy()
+        other.zone_view = self.zone_view.fork() if self.zone_view is not None else None
+        other.stale_zones = self.stale_zones.copy()
         return other
 
     # --- steps
@@ -273,7 +305,13 @@ class ClusterState:
             self._charge(pod, -1)
         return pod
 
+    def _recut(self, node_name: str) -> None:
+        """The node or what is on it changed, which the kept view of its zones must follow."""
+        if self.zone_view is not None:
+            self.stale_zones.add(node_name)
+
     def _charge(self, pod: Pod, pods: int) -> None:
+        self._recut(pod.node)
         row = self.columns.slot.get(pod.node)
         if row is not None:
             self.columns.charge(row, pod.shape.requests, pods)

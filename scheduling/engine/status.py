@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from scheduling.engine.candidates import Conflict
 from scheduling.engine.decide import held_reason, undisputed
+from scheduling.engine.numa import in_zones
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 
@@ -32,7 +33,7 @@ def group_status(state: ClusterState, key: str) -> GroupStatus:
     if not who.unfinished:
         return GroupStatus.FINISHED
     held = held_reason(who)
-    if held is None and isinstance(undisputed(state, who), Conflict):
+    if held is None and isinstance(undisputed(*in_zones(state, who)), Conflict):
         return GroupStatus.ERROR
     if who.group is not None and who.running:
         return GroupStatus.SCHEDULED

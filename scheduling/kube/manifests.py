@@ -23,6 +23,9 @@ from scheduling.kube.fields import (
     shown,
 )
 from scheduling.kube.names import dns_subdomain_problem
+from scheduling.kube.node_topologies import GROUP as TOPOLOGY_GROUP
+from scheduling.kube.node_topologies import VERSIONS as TOPOLOGY_VERSIONS
+from scheduling.kube.node_topologies import NodeTopology, read_node_topology
 from scheduling.kube.nodes import kubelet_version, read_node
 from scheduling.kube.pod_groups import read_pod_group
 from scheduling.kube.pods import read_pod
@@ -36,6 +39,7 @@ _VERSIONS = {
     ("", "Pod"): frozenset({"v1"}),
     (GROUP, "PodGroup"): frozenset(RELEASE_OF_VERSION),
     (GROUP, "Workload"): WORKLOAD_VERSIONS,
+    (TOPOLOGY_GROUP, "NodeResourceTopology"): TOPOLOGY_VERSIONS,
 }
 _SPELLINGS = {(group, kind.lower()): kind for group, kind in _VERSIONS}
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
@@ -88,6 +92,7 @@ class Manifests:
     pods: list[Pod] = field(default_factory=list)
     pod_groups: list[ReadPodGroup] = field(default_factory=list)
     workloads: list[Workload] = field(default_factory=list)
+    node_topologies: list[NodeTopology] = field(default_factory=list)
     ignored: dict[str, int] = field(default_factory=dict)
     refused: list[Refusal] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
@@ -138,7 +143,12 @@ def _subject(found: Found) -> _Subject:
 class _Reader:
     def __init__(self) -> None:
         self.manifests = Manifests()
-        self._takers = {"Node": self._take_node, "Pod": self._take_pod, "Workload": self._take_workload}
+        self._takers = {
+            "Node": self._take_node,
+            "Pod": self._take_pod,
+            "Workload": self._take_workload,
+            "NodeResourceTopology": self._take_node_topology,
+        }
         self._ignored: Counter[str] = Counter()
         self._versions: Counter[str] = Counter()
         self._generated: Counter[str] = Counter()
@@ -242,6 +252,12 @@ class _Reader:
         workload, remarks = read_workload(body, version)
         self._once(subject, workload.namespace, workload.name, workload.uid)
         self.manifests.workloads.append(workload)
+        self.notice(subject, remarks)
+
+    def _take_node_topology(self, subject: _Subject, body: dict[str, Any], version: str) -> None:
+        topology, remarks = read_node_topology(body)
+        self._once(subject, "", topology.node, topology.uid)
+        self.manifests.node_topologies.append(topology)
         self.notice(subject, remarks)
 
     def take_pod_group(self, subject: _Subject, body: dict[str, Any]) -> None:

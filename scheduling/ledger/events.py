@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from scheduling.engine.model import Node, Pod, PodGroup, Workload
+from scheduling.engine.turns import LostTo
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,9 @@ class SnapshotImported(Event):
 
 @dataclass(frozen=True, slots=True)
 class NodeAdded(Event):
+    """Version 2: a node may have NUMA zones."""
+
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "node"
     WAKES: ClassVar[bool] = True
     node: Node
@@ -107,8 +111,11 @@ class NodeAdded(Event):
 
 @dataclass(frozen=True, slots=True)
 class NodeUpdated(Event):
-    """What changed of a node, and only that. Made with ``between``, used with ``changed``."""
+    """What changed of a node, and only that. Made with ``between``, used with ``changed``. Version 2: its
+    NUMA zones too.
+    """
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "node"
     WAKES: ClassVar[bool] = True
     name: str
@@ -290,9 +297,11 @@ class PodGroupUnschedulable(Event):
 
     ``verdict``: proved_infeasible or not_found. ``domain``: the best domain (or the one that bound members
     pin). ``funnel``: all domains, labelled, eligible, one member fits, minCount fit. ``shapes``: (members, on
-    nodes).
+    nodes). ``lost_to``: the group that was placed in the same cycle, on the room that this one fitted in
+    until then; None when there is none, and in version 1, which did not tell.
     """
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -316,6 +325,7 @@ class PodGroupUnschedulable(Event):
     table: DomainTable
     shapes: tuple[tuple[int, int], ...] = ()
     engine: str = "1"
+    lost_to: LostTo | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import singledispatch
 
 from scheduling.engine.decision import VerdictSummary
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.state import ClusterState
+from scheduling.engine.turns import Turn
 from scheduling.ledger import events as e
 from scheduling.ledger import store
 from scheduling.ledger.store import Recorded
@@ -17,18 +20,21 @@ class BrokenHistory(ValueError):
     """An event speaks of an object that the events before it do not know."""
 
 
-def apply(state: ClusterState, recorded: Recorded | e.Event, seq: int | None = None) -> None:
-    """Change ``state`` by one event. ``seq``: its place in the log, needed for an event that is not recorded
-    yet.
+def apply(state: ClusterState, recorded: Recorded | e.Event, seq: int | None = None, at: int = 0) -> None:
+    """Change ``state`` by one event. ``seq``, ``at``: its place in the log and its time in milliseconds, for
+    an event that is not recorded yet.
 
     Raises BrokenHistory; ``state`` is as it was then.
     """
     event = recorded.event if isinstance(recorded, Recorded) else recorded
     _change(event, state)
+    cause: int | None = None
     if isinstance(recorded, Recorded):
-        state.seq = recorded.seq
-    elif seq is not None:
+        seq, at, cause = recorded.seq, recorded.recorded_at, recorded.cause
+    if seq is not None:
         state.seq = seq
+    if isinstance(event, _Decision):
+        _take_turn(state, event, at, cause)
 
 
 def fold(state: ClusterState, recorded: Iterable[Recorded]) -> ClusterState:
@@ -139,8 +145,9 @@ def _pod_group_placed(event: e.PodGroupPlaced, state: ClusterState) -> None:
     for uid, name, _ in event.assignments:
         if uid not in state.pods:
             raise BrokenHistory(f"pod {event.namespace}/{name} ({uid}) was placed, but it is not there")
+    zone = event.domain if event.enforced and event.topology_key == NUMA_KEY else ""
     for uid, _, node in event.assignments:
-        state.bind(uid, node)
+        state.bind(uid, node, zone)
     _record(event, state, Verdict.PLACED, "", event.domain, event.fits)
 
 
@@ -172,3 +179,14 @@ _Decision = (
 def _record(event: _Decision, state: ClusterState, verdict: str, reason: str, domain: str, fits: int) -> None:
     key = f"{event.namespace}/{event.name}"
     state.record_verdict(key, VerdictSummary(str(verdict), reason, domain, fits, event.need))
+
+
+def _take_turn(state: ClusterState, event: _Decision, at: int, cause: int | None) -> None:
+    key = f"{event.namespace}/{event.name}"
+    before = state.turns.get(key, Turn(0, 0))
+    turn = replace(before, seq=state.seq, at=at, cause=cause, lost_to=None)
+    if isinstance(event, e.PodGroupUnschedulable):
+        turn = replace(turn, attempts=before.attempts + 1, failed_at=at, lost_to=event.lost_to)
+    elif isinstance(event, e.PodGroupPlaced | e.PlacementForecast):
+        turn = replace(turn, attempts=0, failed_at=0)
+    state.record_turn(key, turn)

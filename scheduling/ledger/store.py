@@ -137,14 +137,15 @@ def append(
     actor: str,
     command_id: str,
     request: str = "",
-    cause: int | None = None,
+    cause: int | Sequence[int | None] | None = None,
     now: int,
     occurred_at: int | None = None,
 ) -> Appended:
     """Add events after ``expected_seq``, all or none, inside the caller's ``transaction.atomic``.
 
     ``request`` tells what was asked for, in any form that is the same when the same is asked again. A command
-    that was carried out before writes nothing, whatever ``expected_seq`` and ``events`` are. ``now`` and
+    that was carried out before writes nothing, whatever ``expected_seq`` and ``events`` are. ``cause`` is
+    the seq of the event that led to these, or one such seq (None: not known) for each of them. ``now`` and
     ``occurred_at`` (``now`` when not given) are milliseconds. ``log_advanced`` is sent when the transaction
     commits.
 
@@ -163,7 +164,8 @@ def append(
     if start.seq != expected_seq:
         raise ConflictingAppend(stream_id, expected_seq, start.seq)
     occurred = now if occurred_at is None else occurred_at
-    rows = _chain(stream_id, start, events, actor, command_id, cause, occurred, now)
+    causes = [cause] * len(events) if cause is None or isinstance(cause, int) else cause
+    rows = _chain(stream_id, start, events, actor, command_id, causes, occurred, now)
     end = Head(rows[-1].seq, rows[-1].hash) if rows else start
     for block in range(_block(start.seq + 1), _block(end.seq) + 1):
         if block > 0 and block * PARTITION_WIDTH >= start.seq:
@@ -171,7 +173,7 @@ def append(
     with binary_cursor() as cursor:
         move = [end.seq, end.hash, stream_id, start.seq, start.hash]
         keep = [stream_id, command_id, fingerprint, start.seq + 1, end.seq]
-        common = [stream_id, to_datetime(occurred), to_datetime(now), actor, command_id, cause]
+        common = [stream_id, to_datetime(occurred), to_datetime(now), actor, command_id]
         cursor.execute(_MOVE_AND_INSERT, move + keep + common + _columns(rows[:CHUNK]))
         moved = cursor.fetchone() == (1,)
         if moved:
@@ -272,11 +274,10 @@ _PAGE = f"""
 # psycopg sends arrays in binary with %b, five times as fast as text for arrays of JSON.
 _ROWS = """
     select %s::bigint, x.seq, x.type, x.version, %s::timestamptz, %s::timestamptz, %s::text, %s::text,
-    %s::bigint,
-           x.subject, x.namespace, x.name, x.body, x.prev_hash, x.hash
-    from unnest(%b::bigint[], %b::text[], %b::smallint[], %b::text[], %b::text[], %b::text[], %b::text[],
-    %b::bytea[],
-                %b::bytea[]) as x(seq, type, version, subject, namespace, name, body, prev_hash, hash)
+           nullif(x.cause, 0), x.subject, x.namespace, x.name, x.body, x.prev_hash, x.hash
+    from unnest(%b::bigint[], %b::bigint[], %b::text[], %b::smallint[], %b::text[], %b::text[], %b::text[],
+                %b::text[], %b::bytea[], %b::bytea[]) as
+                x(cause, seq, type, version, subject, namespace, name, body, prev_hash, hash)
 """
 
 _INSERT = f"insert into scheduling_event ({_FIELDS}) {_ROWS}"
@@ -330,13 +331,13 @@ def _chain(
     events: Sequence[Event],
     actor: str,
     command_id: str,
-    cause: int | None,
+    causes: Sequence[int | None],
     occurred: int,
     recorded: int,
 ) -> list[StoredRow]:
     rows: list[StoredRow] = []
     previous = start.hash
-    for seq, event in enumerate(events, start.seq + 1):
+    for seq, (event, cause) in enumerate(zip(events, causes, strict=True), start.seq + 1):
         subject, namespace, name = codec.subject(event)
         row = StoredRow(
             stream_id, seq, type(event).__name__, event.VERSION, occurred, recorded, actor, command_id, cause,
@@ -350,7 +351,8 @@ def _chain(
 
 def _columns(rows: Sequence[StoredRow]) -> list[Any]:
     names = ("seq", "type", "version", "subject", "namespace", "name", "body", "prev_hash", "hash")
-    return [[getattr(row, name) for row in rows] for name in names]
+    columns = [[getattr(row, name) for row in rows] for name in names]
+    return [[row.cause or 0 for row in rows], *columns]  # 0, never a seq: an array of nothing has no type
 
 
 def _block(seq: int) -> int:

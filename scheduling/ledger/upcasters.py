@@ -13,5 +13,15 @@ from typing import Any
 Steps = dict[int, Callable[[dict[str, Any]], dict[str, Any]]]
 """Version -> step from it to the next one."""
 
-UPCASTERS: dict[str, Steps] = {}
+
+def _same(body: dict[str, Any]) -> dict[str, Any]:
+    """The newer version has a field more, and its default is what the older one meant."""
+    return body
+
+
+UPCASTERS: dict[str, Steps] = {
+    "NodeAdded": {1: _same},  # node.zones: none were known
+    "NodeUpdated": {1: _same},  # changes: zones were not there to change
+    "PodGroupUnschedulable": {1: lambda body: body | {"lost_to": None}},
+}
 """Type name -> its steps."""

@@ -21,6 +21,9 @@ class Cluster(models.Model):
         default=0, help_text="How far in the log the last cycle had read."
     )
     last_cycle_at = models.DateTimeField(null=True)
+    retry_at = models.DateTimeField(
+        null=True, help_text="When a group that was woken has rested from its last failed attempt."
+    )
 
     class Meta:
         ordering = ["name"]

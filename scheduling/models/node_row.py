@@ -17,6 +17,7 @@ class NodeRow(models.Model):
     unschedulable = models.BooleanField()
     ready = models.BooleanField()
     allocatable = models.JSONField(help_text="{resource: amount}")
+    zones = models.JSONField(default=list, help_text="[[NUMA zone, {resource: amount}]], empty when not told")
     used = models.JSONField(help_text="{resource: amount} of the pods on it, finished ones left out")
     occupants = models.JSONField(help_text='[[group key or "", pods, gpus]], sorted')
     gpus = models.IntegerField()

@@ -11,6 +11,9 @@ class PodRow(models.Model):
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
     node = models.CharField(max_length=253, blank=True)
+    zone = models.CharField(
+        max_length=507, blank=True, default="", help_text="NUMA domain of its node that it was placed in."
+    )
     group = models.CharField(max_length=253, blank=True, help_text="Name of its PodGroup in its namespace.")
     phase = models.CharField(max_length=16)
     terminating = models.BooleanField()

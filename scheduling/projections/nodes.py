@@ -10,7 +10,7 @@ from scheduling.ledger import events as e
 from scheduling.ledger.store import Recorded, to_datetime
 from scheduling.projections.tables import NodeRecord, Tables
 
-VERSION = 1
+VERSION = 2
 
 
 def apply(tables: Tables, recorded: Recorded) -> None:
@@ -85,5 +85,6 @@ def _columns(node: Node) -> dict[str, Any]:
         "unschedulable": node.unschedulable,
         "ready": node.ready,
         "allocatable": allocatable,
+        "zones": [[zone.name, dict(zone.allocatable)] for zone in node.zones],
         "gpus": gpus(allocatable),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.engine.model import Node, Pod, PodGroup, Shape, Taint
+from scheduling.engine.model import Node, NumaZone, Pod, PodGroup, Shape, Taint
 from scheduling.ledger.store import to_milliseconds
 from scheduling.projections.tables import NodeRecord, PodGroupRecord, PodRecord
 
@@ -16,6 +16,7 @@ def node(row: NodeRecord) -> Node:
         unschedulable=row.unschedulable,
         ready=row.ready,
         allocatable=tuple(sorted(row.allocatable.items())),
+        zones=tuple(NumaZone(name, tuple(sorted(amounts.items()))) for name, amounts in row.zones),
     )
 
 

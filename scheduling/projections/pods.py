@@ -13,7 +13,7 @@ from scheduling.ledger.store import Recorded, to_datetime
 from scheduling.projections.stale import pods_of
 from scheduling.projections.tables import PodRecord, Tables
 
-VERSION = 1
+VERSION = 2
 
 
 def apply(tables: Tables, recorded: Recorded) -> None:
@@ -29,10 +29,10 @@ def apply(tables: Tables, recorded: Recorded) -> None:
         _update(tables, event.uid, columns)
     elif isinstance(event, e.PodGroupPlaced):
         for uid, _ in pods_of(event):
-            _update(tables, uid, {"node"})
+            _update(tables, uid, {"node", "zone"})
 
 
-_COLUMNS_OF = {"shape": ("requests", "shape", "unmodelled")}
+_COLUMNS_OF = {"shape": ("requests", "shape", "unmodelled"), "node": ("node", "zone")}
 
 
 @lru_cache(4096)
@@ -52,7 +52,7 @@ def _add(tables: Tables, pod: Pod, recorded: Recorded) -> None:
         added_seq=old.added_seq if old is not None and not old.removed else recorded.seq,
         changed_seq=old.changed_seq if old is not None else recorded.seq,
         changed_at=old.changed_at if old is not None else moment,
-        **_columns(pod),
+        **_columns(tables, pod),
     )
     tables.pods.put(pod.uid, row)
 
@@ -62,14 +62,15 @@ def _update(tables: Tables, uid: str, columns: set[str]) -> None:
     row = tables.pods.change(uid)
     if row is None:
         raise LookupError(f"pod {uid} has no row")
-    for column, value in _columns(tables.state.pods[uid]).items():
+    for column, value in _columns(tables, tables.state.pods[uid]).items():
         if column in columns:
             setattr(row, column, value)
 
 
-def _columns(pod: Pod) -> dict[str, Any]:
+def _columns(tables: Tables, pod: Pod) -> dict[str, Any]:
     return {
         "node": pod.node,
+        "zone": tables.state.zone_of.get(pod.uid, ""),
         "group": pod.group,
         "phase": pod.phase,
         "terminating": pod.terminating,

@@ -35,6 +35,7 @@ class NodeRecord:
     unschedulable: bool
     ready: bool
     allocatable: dict[str, int]
+    zones: list[list[Any]]
     used: dict[str, int]
     occupants: list[list[Any]]
     gpus: int
@@ -51,6 +52,7 @@ class PodRecord:
     namespace: str
     name: str
     node: str
+    zone: str
     group: str
     phase: str
     terminating: bool

@@ -67,7 +67,7 @@ def prefetch(stream_id: int, events: Sequence[e.Event]) -> Tables:
     unbound = {f"{pod.namespace}/{pod.name}" for pod in naming if not pod.node}
     condition = f"(namespace, name) in {_KEYS} and not removed and not uid = any(%b::text[])"
     namesakes = PODS.load(stream_id, condition, *_split(unbound), sorted(known))
-    # Of the nodes that members are on, only the labels are looked at.
+    # Of the nodes that members are on, only the labels and zones are looked at.
     _take_nodes(tables, stream_id, nodes | {pod.node for pod in naming if pod.node}, touched.added_nodes)
     _take_pods(tables, (*found, *on, *naming, *namesakes), asked=touched.pods)
     _take_groups(tables, stream_id, keys, touched.group_objects)
@@ -104,6 +104,8 @@ def _take_pods(tables: Tables, found: Iterable[PodRecord], asked: Collection[str
     tables.pods.load(asked, rows)
     for row in sorted(rows.values(), key=lambda row: row.added_seq):  # of equally old ones the later is newer
         if not row.removed:
+            if row.zone:
+                tables.state.zone_of[row.uid] = row.zone
             tables.state.set_pod(objects.pod(row))
 
 

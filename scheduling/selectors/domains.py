@@ -9,7 +9,11 @@ from django.db.models import Count, F, Q, Sum
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 
+from scheduling.engine.numa import ZoneRoom
+from scheduling.engine.numa_names import NUMA_KEY, domain_of, node_of
 from scheduling.models import Cluster, NodeRow
+from scheduling.projections.nodes import gpus
+from scheduling.selectors import numa
 
 _DIGITS = re.compile(r"(\d+)")
 
@@ -49,6 +53,8 @@ def _live(cluster: Cluster) -> Q:
 
 def table(cluster: Cluster, key: str) -> list[DomainRow]:
     """Every domain of ``key`` in natural order; nodes without the label are in none."""
+    if key == NUMA_KEY:
+        return sorted(_zone_rows(cluster), key=lambda row: natural(row.domain))
     usable = Q(ready=True, unschedulable=False)
     rows = (
         NodeRow.objects.filter(_live(cluster), labels__has_key=key)
@@ -83,13 +89,48 @@ def table(cluster: Cluster, key: str) -> list[DomainRow]:
 
 def unlabelled(cluster: Cluster, key: str) -> int:
     """Nodes that do not carry ``key`` and so belong to no domain of it."""
+    if key == NUMA_KEY:
+        return NodeRow.objects.filter(_live(cluster)).exclude(numa.WITH_ZONES).count()
     return NodeRow.objects.filter(_live(cluster)).exclude(labels__has_key=key).count()
 
 
 def nodes_of(cluster: Cluster, key: str, value: str) -> list[NodeRow]:
     """The nodes of one domain in natural order of their names."""
+    if key == NUMA_KEY:
+        return [
+            row
+            for row in NodeRow.objects.filter(_live(cluster), name=node_of(value))
+            if value in (domain_of(row.name, name) for name, _ in row.zones)
+        ]
     rows = NodeRow.objects.filter(_live(cluster), labels__contains={key: value})
     return sorted(rows, key=lambda row: natural(row.name))
+
+
+def zone_row(cluster: Cluster, domain: str) -> DomainRow | None:
+    """The row of one NUMA zone, None when there is none of that name."""
+    return next((row for row in _zone_rows(cluster) if row.domain == domain), None)
+
+
+def _zone_rows(cluster: Cluster) -> list[DomainRow]:
+    usable = set(
+        NodeRow.objects.filter(_live(cluster), ready=True, unschedulable=False).values_list("name", flat=True)
+    )
+    return [_of_zone(zone, zone.node in usable) for zone in numa.rooms(cluster)]
+
+
+def _of_zone(zone: ZoneRoom, usable: bool) -> DomainRow:
+    """What is not certain to be free counts as used."""
+    total = gpus(dict(zone.allocatable))
+    free = max(0, gpus(dict(zone.free)))
+    return DomainRow(
+        domain=zone.domain,
+        nodes=1,
+        usable_nodes=int(usable),
+        gpus=total,
+        gpus_used=total - free,
+        gpus_usable=free if usable else 0,
+        whole_nodes=int(usable and 0 < total == free),
+    )
 
 
 def summed(domain: str, nodes: list[NodeRow]) -> DomainRow:

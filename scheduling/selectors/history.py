@@ -76,6 +76,11 @@ def get(cluster: Cluster, seq: int) -> Event:
     return Event.objects.get(stream_id=cluster.pk, seq=seq)
 
 
+def numbered(cluster: Cluster, seqs: list[int]) -> list[Event]:
+    """The events of these numbers that there are, oldest first."""
+    return list(Event.objects.filter(stream_id=cluster.pk, seq__in=seqs).order_by("seq"))
+
+
 def caused_by(cluster: Cluster, seq: int, limit: int = 20) -> list[Event]:
     """Events that name this one as their cause, oldest first."""
     return list(Event.objects.filter(stream_id=cluster.pk, cause=seq, seq__gt=seq).order_by("seq")[:limit])

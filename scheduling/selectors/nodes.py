@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from django.db.models import F, Q
 
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.models import Cluster, NodeRow, PodRow
+from scheduling.selectors.numa import WITH_ZONES
 from scheduling.selectors.paging import Page, cut
 
 STATES = {
@@ -24,7 +26,8 @@ def page(
     if text:
         rows = rows.filter(name__icontains=text)
     if state.startswith("unlabelled:"):
-        rows = rows.exclude(labels__has_key=state.removeprefix("unlabelled:"))
+        key = state.removeprefix("unlabelled:")
+        rows = rows.exclude(WITH_ZONES) if key == NUMA_KEY else rows.exclude(labels__has_key=key)
     elif state in STATES:
         rows = rows.filter(STATES[state])
     if label:

@@ -20,10 +20,12 @@ from typing import Any, Literal, TypedDict
 
 import orjson
 from django.db import connection, transaction
-from django.db.models import Count, F, Func, Q, QuerySet, Sum, TextField, Value
+from django.db.models import Case, Count, F, Func, Q, QuerySet, Sum, TextField, Value
 from django.db.models.functions import Cast, Greatest
 
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.models import Cluster, NodeRow, PodGroupRow, TableHead
+from scheduling.selectors import numa
 
 VERSION = 1
 
@@ -143,14 +145,16 @@ def snapshot(cluster: Cluster, key: str | None = None) -> Snapshot:
                 "ready",
                 "gpus",
                 _text("occupants"),
+                numa.box(),
+                numa.how_many(),
             )
         )
         all_labels = [orjson.loads(row[2]) for row in rows]
-        keys = _topology_keys(cluster, all_labels)
+        keys = _topology_keys(cluster, all_labels, sum(row[9] for row in rows))
         key = key or _default(keys)
         headline = kpi(cluster, key)
 
-    values = [labels.get(key) for labels in all_labels]
+    values = [row[8] for row in rows] if key == NUMA_KEY else [labels.get(key) for labels in all_labels]
     domains = sorted({value for value in values if value is not None}, key=_natural)
     domain_index: dict[str | None, int] = {name: number for number, name in enumerate(domains)}
     group_index: dict[str, int] = {}
@@ -195,7 +199,7 @@ def delta(cluster: Cluster, key: str, since: int) -> Delta | None:
             .values_list(
                 "index",
                 "name",
-                _label(key),
+                _domain(key),
                 _text("taints"),
                 "unschedulable",
                 "ready",
@@ -230,7 +234,7 @@ def kpi(cluster: Cluster, key: str) -> Kpi:
     by_domain = list(
         _nodes(cluster)
         .filter(removed=False)
-        .annotate(domain=_label(key))
+        .annotate(domain=_domain(key))
         .values("domain")
         .annotate(count=Count("pk"), total=Sum("gpus"), used=Sum("gpus_used"), free=usable_free)
         .values_list("domain", "count", "total", "used", "free")
@@ -252,8 +256,9 @@ def kpi(cluster: Cluster, key: str) -> Kpi:
 def topology_keys(cluster: Cluster) -> list[TopologyKey]:
     """Label keys of the cluster's nodes that can name domains, the most used by PodGroups first."""
     with one_moment():
-        texts = _nodes(cluster).filter(removed=False).values_list(_text("labels"), flat=True)
-        return _topology_keys(cluster, [orjson.loads(text) for text in texts])
+        rows = list(_nodes(cluster).filter(removed=False).values_list(_text("labels"), numa.how_many()))
+        all_labels = [orjson.loads(labels) for labels, _ in rows]
+        return _topology_keys(cluster, all_labels, sum(zones for _, zones in rows))
 
 
 def default_key(cluster: Cluster) -> str:
@@ -261,8 +266,10 @@ def default_key(cluster: Cluster) -> str:
     return _default(topology_keys(cluster))
 
 
-def _topology_keys(cluster: Cluster, all_labels: list[dict[str, str]]) -> list[TopologyKey]:
-    """Keys that open PodGroups name, and keys whose name says that they are about topology."""
+def _topology_keys(cluster: Cluster, all_labels: list[dict[str, str]], zones: int) -> list[TopologyKey]:
+    """Keys that open PodGroups name, keys whose name says that they are about topology, and NUMA zones
+    (``zones``: how many).
+    """
     used = dict(
         PodGroupRow.objects.filter(cluster=cluster, closed=False)
         .exclude(topology_key="")
@@ -271,9 +278,13 @@ def _topology_keys(cluster: Cluster, all_labels: list[dict[str, str]]) -> list[T
         .order_by()
     )
     names = set(used).union(key for key in set().union(*all_labels) if _TOPOLOGY_WORD.search(key))
+    names.discard(NUMA_KEY)
     values = {key: {labels[key] for labels in all_labels if key in labels} for key in names}
+    counts = {key: len(found) for key, found in values.items()}
+    if zones or NUMA_KEY in used:
+        counts[NUMA_KEY] = zones
     keys: list[TopologyKey] = [
-        {"key": key, "domains": len(found), "groups": used.get(key, 0)} for key, found in values.items()
+        {"key": key, "domains": found, "groups": used.get(key, 0)} for key, found in counts.items()
     ]
     return sorted(keys, key=lambda entry: (-entry["groups"], "rack" not in entry["key"], entry["key"]))
 
@@ -291,10 +302,12 @@ def _text(column: str) -> Cast:
     return Cast(column, TextField())
 
 
-def _label(key: str) -> Func:
+def _domain(key: str) -> Func | Case:
     """The node's value of a label. Not a key transform: that would take a key of digits for an array
     index.
     """
+    if key == NUMA_KEY:
+        return numa.box()
     return Func(F("labels"), Value(key), function="jsonb_extract_path_text", output_field=TextField())
 
 

@@ -234,9 +234,16 @@ def _content_problems(name: str, request: ImportRequest, manifests: Manifests) -
         )
         for kind in sorted(request.complete.difference(COMPLETE_KINDS))
     ]  # fmt: skip
-    read = (manifests.nodes, manifests.pods, manifests.pod_groups, manifests.workloads, manifests.refused)
+    read = (
+        manifests.nodes,
+        manifests.pods,
+        manifests.pod_groups,
+        manifests.workloads,
+        manifests.node_topologies,
+        manifests.refused,
+    )
     if not any(read):
-        message = "there is no Node, Pod, PodGroup or Workload in it"
+        message = "there is no Node, Pod, PodGroup, Workload or NodeResourceTopology in it"
         problems.append(Problem("", "", "", "", REQUIRED, message))
     return problems
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import islice
 from uuid import uuid4
 
@@ -11,8 +12,9 @@ import structlog
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Greatest
-from django.utils import timezone
 
+from scheduling.engine.state import ClusterState
+from scheduling.ledger import store
 from scheduling.ledger.events import (
     Event,
     PlacementForecast,
@@ -20,13 +22,14 @@ from scheduling.ledger.events import (
     PodGroupPlaced,
     PodGroupUnschedulable,
 )
-from scheduling.ledger.store import ConflictingAppend
+from scheduling.ledger.store import ConflictingAppend, to_datetime, to_milliseconds
 from scheduling.locks import try_cluster_cycle_lock
 from scheduling.models import Cluster
-from scheduling.services.deciding import cycle_events, decided
+from scheduling.services.deciding import Told, cycle_events, decided
 from scheduling.services.execute import append_and_project, lock_head, now_ms
 from scheduling.services.signals import cycle_reached
 from scheduling.services.state import at_head
+from scheduling.services.waking import Due, Looked, due, reads_from
 
 __all__ = ["CycleResult", "cycle_events", "run_cycle"]
 
@@ -38,6 +41,11 @@ OPTIMISTIC_TRIES = 2
 a cycle.
 """
 
+RECONSIDER_AFTER = timedelta(minutes=10)
+"""A cluster that no cycle looked at for so long is decided whole, without any event: a new version may decide
+otherwise.
+"""
+
 ACTOR = "scheduler"
 
 log = structlog.get_logger(__name__)
@@ -47,11 +55,16 @@ log = structlog.get_logger(__name__)
 class CycleResult:
     """``ran``: false when another runner has the cluster. ``seq``: how far the log was decided on.
 
-    The counts are of decisions written; forecasts count as placed.
+    The counts are of decisions written; forecasts count as placed. ``now``: the time that was decided with,
+    in milliseconds; ``retry_at``: when the first of the groups that were woken and rest is to be decided,
+    None when there is none; ``retry_known``: the cycle before said the same.
     """
 
     ran: bool
     seq: int = 0
+    now: int = 0
+    retry_at: int | None = None
+    retry_known: bool = False
     placed: int = 0
     unschedulable: int = 0
     held: int = 0
@@ -63,12 +76,18 @@ class CycleResult:
             self.held += isinstance(event, PodGroupHeld)
 
 
-def run_cycle(stream_id: int, *, may_start: Callable[[], bool] = lambda: True) -> CycleResult:
-    """Decide every waiting group of the cluster once, on the newest state; one runner at a time, others skip.
+def run_cycle(
+    stream_id: int,
+    *,
+    may_start: Callable[[], bool] = lambda: True,
+    clock: Callable[[], int] = now_ms,
+) -> CycleResult:
+    """Decide once, on the newest state, every waiting group that something since its last decision could
+    help and that does not rest (see ``waking``); one runner at a time, others skip.
 
     May be called too often, twice at once, late, and killed anywhere: each decision is one event, and a
     decision made on a state that is not the newest is not written. ``may_start`` is asked when the cluster is
-    free.
+    free; ``clock`` tells the time in milliseconds.
     """
     with try_cluster_cycle_lock(stream_id) as free:
         if not free or not may_start():
@@ -78,11 +97,11 @@ def run_cycle(stream_id: int, *, may_start: Callable[[], bool] = lambda: True) -
         while not finished:
             try:
                 if conflicts < OPTIMISTIC_TRIES:
-                    finished = _decide_and_append(stream_id, result)
+                    finished = _decide_and_append(stream_id, result, clock())
                 else:
                     with transaction.atomic():
                         lock_head(stream_id)
-                        finished = _decide_and_append(stream_id, result, batches=1)
+                        finished = _decide_and_append(stream_id, result, clock(), batches=1)
                 conflicts = 0
             except ConflictingAppend as conflict:
                 conflicts += 1
@@ -92,44 +111,58 @@ def run_cycle(stream_id: int, *, may_start: Callable[[], bool] = lambda: True) -
                     expected=conflict.expected,
                     actual=conflict.actual,
                 )
-        Cluster.objects.filter(pk=stream_id).update(
-            last_cycle_seq=Greatest(F("last_cycle_seq"), result.seq), last_cycle_at=timezone.now()
+        retry_at = None if result.retry_at is None else to_datetime(result.retry_at)
+        cluster = Cluster.objects.filter(pk=stream_id)
+        result.retry_known = cluster.filter(retry_at=retry_at).exists()
+        cluster.update(
+            last_cycle_seq=Greatest(F("last_cycle_seq"), result.seq),
+            last_cycle_at=to_datetime(result.now),
+            retry_at=retry_at,
         )
         return result
 
 
-def _decide_and_append(stream_id: int, result: CycleResult, batches: int | None = None) -> bool:
-    """Whether every waiting group was decided; at most ``batches`` appends. Raises ConflictingAppend."""
+def _decide_and_append(stream_id: int, result: CycleResult, now: int, batches: int | None = None) -> bool:
+    """Whether every group that is due was decided; at most ``batches`` appends. Raises ConflictingAppend."""
     state = at_head(stream_id)
     _reached("loaded", stream_id)
-    now = now_ms()
-    events = decided(state, now)
+    woken = _due(stream_id, state, now)
     seq = state.seq
-    for number, batch in enumerate(_batches(events)):
+    for number, batch in enumerate(_batches(decided(state, now, due=woken.causes))):
         if number == batches:
             return False
         _reached("decided", stream_id)
-        seq = _append(stream_id, state.seq, seq, batch, now)
+        seq = _append(stream_id, seq, batch, now)
         _reached("committed", stream_id)
-        result.count(batch)
-    result.seq = seq
+        result.count([told.event for told in batch])
+    result.seq, result.now, result.retry_at = seq, now, woken.retry_at
     return True
 
 
-def _batches(events: Iterator[Event]) -> Iterator[list[Event]]:
+def _due(stream_id: int, state: ClusterState, now: int) -> Due:
+    seq, at = Cluster.objects.values_list("last_cycle_seq", "last_cycle_at").get(pk=stream_id)
+    looked = Looked(seq, 0 if at is None else to_milliseconds(at))
+    if at is None:
+        return Due.everybody(state, state.seq)
+    if now - looked.at >= RECONSIDER_AFTER // timedelta(milliseconds=1):
+        return Due.everybody(state, None)
+    return due(state, store.read(stream_id, after=reads_from(state, looked), upto=state.seq), looked, now)
+
+
+def _batches(events: Iterator[Told]) -> Iterator[list[Told]]:
     while batch := list(islice(events, BATCH)):
         yield batch
 
 
-def _append(stream_id: int, decided_at: int, seq: int, batch: list[Event], now: int) -> int:
+def _append(stream_id: int, seq: int, batch: list[Told], now: int) -> int:
     with transaction.atomic():
         appended = append_and_project(
             stream_id,
             seq,
-            batch,
+            [told.event for told in batch],
             actor=ACTOR,
             command_id=uuid4().hex,
-            cause=decided_at,
+            cause=[told.cause for told in batch],
             now=now,
         )
         _reached("inserted", stream_id)

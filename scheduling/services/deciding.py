@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.queue import waiting
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.state import ClusterState
@@ -20,15 +22,33 @@ from scheduling.ledger.events import (
     PodGroupPlaced,
     PodGroupUnschedulable,
 )
+from scheduling.services.contention import Contention
+
+
+class Told(NamedTuple):
+    """A decision, and the seq of the event that woke its group (None: not known)."""
+
+    event: Event
+    cause: int | None
 
 
 def cycle_events(state: ClusterState, now_ms: int, *, profile: str = "exact") -> list[Event]:
-    """What one cycle decides on ``state``, which is not changed. See ``decided``."""
-    return list(decided(state, now_ms, profile=profile))
+    """What one cycle of every waiting group decides on ``state``, which is not changed. See ``decided``."""
+    return [told.event for told in decided(state, now_ms, profile=profile)]
 
 
-def decided(state: ClusterState, now_ms: int, *, profile: str = "exact") -> Iterator[Event]:
-    """The decisions of one cycle, only those that are news; ``state`` is not changed.
+def decided(
+    state: ClusterState,
+    now_ms: int,
+    *,
+    profile: str = "exact",
+    due: Mapping[str, int | None] | None = None,
+) -> Iterator[Told]:
+    """The decisions of one cycle, only those that are news; ``state`` is not changed. They are to be appended
+    right after the last event of ``state``, in this order: a group that lost its room names the event that
+    took it.
+
+    ``due``: the groups to decide, each with the event that woke it; all that wait when not given.
 
     Each holds on the log right before it: a refusal is told after the placements of the cycle, since what
     those take changes its numbers. So a second cycle on the same facts has no news.
@@ -40,28 +60,46 @@ def decided(state: ClusterState, now_ms: int, *, profile: str = "exact") -> Iter
     """
     ahead = state.fork()
     keys = waiting(state, profile)
+    causes: Mapping[str, int | None] = dict.fromkeys(keys) if due is None else due
+    keys = [key for key in keys if key in causes]
+    contention = Contention(state, profile)
+    seq = state.seq
     while keys:
         refusals: list[tuple[str, Event]] = []
         stand_from = 0  # refusals before this one were decided before room was taken: they are decided again
         for key in keys:
             turn = _turn(ahead, key, profile)
-            yield from turn.placements
-            if turn.took_room:
+            for placement in turn.placements:
+                seq += placement.news
+                contention.took(key, seq if placement.news else state.turns[key].seq, placement.assignments)
+                if placement.news:
+                    yield Told(placement.event, causes[key])
+            if turn.placements:
                 stand_from = len(refusals)
             if turn.refusal is not None:
                 refusals.append((key, turn.refusal))
         for key, refusal in refusals[stand_from:]:
-            if _apply(ahead, key, refusal):
-                yield refusal
+            told = _with_winner(refusal, contention, key)
+            if _apply(ahead, key, told) or _is_lost_anew(state, key, told):
+                seq += 1
+                yield Told(told, causes[key])
         keys = [key for key, _ in refusals[:stand_from]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Placement:
+    """``news``: false for a forecast that was told before."""
+
+    event: Event
+    assignments: tuple[tuple[str, str], ...]
+    news: bool
 
 
 @dataclass(slots=True)
 class _Turn:
     """What came of one group's turn. ``refusal``: of the members that are left, not applied yet."""
 
-    placements: list[Event] = field(default_factory=list)
-    took_room: bool = False
+    placements: list[_Placement] = field(default_factory=list)
     refusal: Event | None = None
 
 
@@ -77,13 +115,13 @@ def _turn(ahead: ClusterState, key: str, profile: str) -> _Turn:
             turn.refusal = event
             return turn
         news = _apply(ahead, key, event)
-        turn.took_room = True
-        if isinstance(event, PlacementForecast):
+        forecast = isinstance(event, PlacementForecast)
+        turn.placements.append(_Placement(event, decision.assignments, news or not forecast))
+        if forecast:
+            zone = decision.domain if decision.enforced and decision.topology_key == NUMA_KEY else ""
             for uid, node in decision.assignments:
-                ahead.bind(uid, node)
-            turn.placements += [event] if news else []
+                ahead.bind(uid, node, zone)
             return turn  # the forecast is what is known of the group, left-over members included
-        turn.placements.append(event)
 
 
 def _apply(ahead: ClusterState, key: str, event: Event) -> bool:
@@ -91,6 +129,19 @@ def _apply(ahead: ClusterState, key: str, event: Event) -> bool:
     before = ahead.verdicts.get(key)
     fold.apply(ahead, event, ahead.seq)
     return ahead.verdicts.get(key) != before
+
+
+def _with_winner(refusal: Event, contention: Contention, key: str) -> Event:
+    if not isinstance(refusal, PodGroupUnschedulable):
+        return refusal
+    return replace(refusal, lost_to=contention.winner(key, refusal.reason))
+
+
+def _is_lost_anew(state: ClusterState, key: str, refusal: Event) -> bool:
+    """Whether it names a winner that the last decision did not: news, though the numbers be the same."""
+    lost_to = refusal.lost_to if isinstance(refusal, PodGroupUnschedulable) else None
+    before = state.turns.get(key)
+    return lost_to is not None and (before is None or before.lost_to != lost_to)
 
 
 def decision_event(state: ClusterState, decision: Decision) -> Event:

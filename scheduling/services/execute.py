@@ -79,7 +79,7 @@ def append_and_project(
     actor: str,
     command_id: str,
     request: str = "",
-    cause: int | None = None,
+    cause: int | Sequence[int | None] | None = None,
     now: int,
 ) -> Appended:
     """The log and every table move in the caller's transaction, or neither does."""

@@ -1,32 +1,97 @@
-"""Why a group waits or where it would go: decided anew on the state at the head, nothing written."""
+"""Why a group waits or where it would go, what would make it run, and what kube-scheduler would do: decided
+anew on the state at the head, nothing written.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from scheduling.engine.census import Census, census
+from scheduling.engine.changes import ChangeSet, change_sets
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
+from scheduling.engine.obstacles import Obstacle, obstacles
+from scheduling.engine.profiles.compare import Comparison, compare
+from scheduling.engine.state import ClusterState
 from scheduling.models import Cluster
 from scheduling.services.problems import NOT_FOUND, Problem, Refused
 from scheduling.services.state import state_of
 
+NEAR = 10
+"""The near misses: domains shown before "show all", and those of which it is told what is in the way."""
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """``seq``: the event after which the decision holds; ``at``: when it was asked."""
+    """``seq``: the event after which the decision holds; ``at``: when it was asked. ``census``: of a group
+    that was evaluated and found no place.
+    """
 
     decision: Decision
     seq: int
     at: datetime
+    census: Census | None
+    obstacles: tuple[Obstacle, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """``changes``: the smallest first. ``scope_key``: the key whose domains were looked at, "" for none."""
+
+    changes: tuple[ChangeSet, ...]
+    scope_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Investigation:
+    """Everything that can be told of a group, all of it on the same state."""
+
+    explanation: Explanation
+    changes: tuple[ChangeSet, ...]
+    comparison: Comparison
 
 
 def explain(*, cluster: Cluster, namespace: str, name: str) -> Explanation:
     """Raises Refused (NotFound) when neither a PodGroup nor a pod names the group."""
-    state = state_of(cluster)
     key = f"{namespace}/{name}"
+    return _explanation(_state(cluster, key), key)
+
+
+def remedies(*, cluster: Cluster, namespace: str, name: str) -> Remedies:
+    """What would make the group run. Raises Refused as ``explain``."""
+    key = f"{namespace}/{name}"
+    state = _state(cluster, key)
+    group = state.groups.get(key)
+    scope_key = group.topology_key if group is not None and state.tas_enforced else ""
+    return Remedies(change_sets(state, key), scope_key)
+
+
+def comparison(*, cluster: Cluster, namespace: str, name: str) -> Comparison:
+    """What kube-scheduler would do beside what this console does. Raises Refused as ``explain``."""
+    key = f"{namespace}/{name}"
+    return compare(_state(cluster, key), key)
+
+
+def investigate(*, cluster: Cluster, namespace: str, name: str) -> Investigation:
+    """All of it at once. Raises Refused as ``explain``."""
+    key = f"{namespace}/{name}"
+    state = _state(cluster, key)
+    return Investigation(_explanation(state, key), change_sets(state, key), compare(state, key))
+
+
+def _state(cluster: Cluster, key: str) -> ClusterState:
+    state = state_of(cluster)
     if key not in state.groups and not state.pods_naming(key):
+        namespace, _, name = key.partition("/")
         raise Refused(
             [Problem("PodGroup", namespace, name, "", NOT_FOUND, f"there is no open PodGroup {key}")]
         )
-    return Explanation(decide(state, key), state.seq, datetime.now(UTC))
+    return state
+
+
+def _explanation(state: ClusterState, key: str) -> Explanation:
+    decision = decide(state, key)
+    return Explanation(
+        decision, state.seq, datetime.now(UTC), census(state, decision), obstacles(state, decision, NEAR)
+    )

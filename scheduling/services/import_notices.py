@@ -6,7 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from scheduling.engine.model import Node, Pod, PodGroup
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.kube.remarks import zone_remarks
+from scheduling.services.numa import NO_ZONES
 from scheduling.services.problems import Problem
 
 _NAMED = 5
@@ -14,8 +16,8 @@ _NAMED = 5
 
 
 def notices_of(nodes: Mapping[str, Node], pods: Iterable[Pod], groups: Iterable[PodGroup]) -> list[Problem]:
-    """Values of a topology key in several zones, nodes without a key that PodGroups ask for, over-committed
-    nodes.
+    """Values of a topology key in several zones, nodes without a key (or without the NUMA zones) that
+    PodGroups ask for, over-committed nodes.
     """
     constrained = [group for group in groups if group.topology_key]
     return [
@@ -26,23 +28,39 @@ def notices_of(nodes: Mapping[str, Node], pods: Iterable[Pod], groups: Iterable[
         *(
             notice
             for key in sorted({group.topology_key for group in constrained})
-            for notice in _without_label(key, nodes)
+            for notice in (_without_zones(nodes) if key == NUMA_KEY else _without_label(key, nodes))
         ),
         *_over_committed(nodes, pods),
     ]
+
+
+def _without_zones(nodes: Mapping[str, Node]) -> list[Problem]:
+    """PodGroups ask for one NUMA zone; said even where no node tells of any, for they wait for ever then."""
+    names = sorted(node.name for node in nodes.values() if not node.zones)
+    if not names:
+        return []
+    path = "spec.schedulingConstraints.topology[0].key"
+    if len(names) == len(nodes):
+        return [Problem("PodGroup", "", "", path, "", f"PodGroups ask for one NUMA zone, but {NO_ZONES}")]
+    what = "node tells" if len(names) == 1 else "nodes tell"
+    told = f"{len(names)} {what} no NUMA zones and belong to no domain of {NUMA_KEY}: {_listed(names)}"
+    return [Problem("Node", "", names[0] if len(names) == 1 else "", "", "", told)]
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _without_label(key: str, nodes: Mapping[str, Node]) -> list[Problem]:
     names = sorted(node.name for node in nodes.values() if node.label(key) is None)
     if not names or len(names) == len(nodes):
         return []
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    listed = ", ".join(names[:_NAMED]) + more
     what = "node has" if len(names) == 1 else "nodes have"
     return [
         Problem(
             "Node", "", names[0] if len(names) == 1 else "", f"metadata.labels[{key}]", "",
-            f"{len(names)} {what} no label {key} and belong to none of its domains: {listed}",
+            f"{len(names)} {what} no label {key} and belong to none of its domains: {_listed(names)}",
         )
     ]  # fmt: skip
 

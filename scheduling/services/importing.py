@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from scheduling.engine.model import Node, Pod, PodGroup, Workload
 from scheduling.engine.state import ClusterState
 from scheduling.kube.manifests import Manifests, ReadPodGroup
+from scheduling.kube.node_topologies import NodeTopology
 from scheduling.ledger.events import (
     ClusterRegistered,
     Event,
@@ -83,6 +84,8 @@ def plan_import(
     plan.refuse(refusals(manifests))
     for node in manifests.nodes:
         plan.node(node)
+    for topology in manifests.node_topologies:
+        plan.node_topology(topology)
     for workload in manifests.workloads:
         plan.workload(workload)
     for read in manifests.pod_groups:
@@ -114,6 +117,7 @@ class _Plan:
         self.updated: Counter[str] = Counter()
         self.unchanged: Counter[str] = Counter()
         self.removed: dict[str, list[str]] = {}
+        self.notices: list[Problem] = []
 
     def refuse(self, problems: Iterable[Problem]) -> None:
         for problem in problems:
@@ -135,7 +139,9 @@ class _Plan:
         self.seen.add(("Node", node.name))
         old = self.nodes.get(node.name)
         uid = node.uid or (old.uid if old else minted_uid(self.state.seq, "node", node.name))
-        new = replace(node, uid=uid)
+        # Its zones are told by another object; a node registered anew waits for that to be told again.
+        zones = old.zones if old is not None and old.uid == uid else ()
+        new = replace(node, uid=uid, zones=zones)
         self.nodes[new.name] = new
         if old is not None and old.uid == uid:
             self._count("Node", NodeUpdated.between(old, new))
@@ -145,6 +151,25 @@ class _Plan:
             self.events.append(NodeRemoved(old.name, old.uid))
         self.events.append(NodeAdded(new))
         self.added["Node"] += 1
+
+    def node_topology(self, topology: NodeTopology) -> None:
+        """The zones of a node that is there; they go with it."""
+        old = self.nodes.get(topology.node)
+        if old is None:
+            message = "there is no node of this name: its zones are not kept; import it with the node"
+            self.notices.append(
+                Problem("NodeResourceTopology", "", topology.node, "metadata.name", "", message)
+            )
+            self.unchanged["NodeResourceTopology"] += 1
+            return
+        new = replace(old, zones=topology.zones)
+        self.nodes[new.name] = new
+        event = NodeUpdated.between(old, new)
+        if event is not None and not old.zones:
+            self.added["NodeResourceTopology"] += 1
+            self.events.append(event)
+        else:
+            self._count("NodeResourceTopology", event)
 
     # ------------------------------------------------------------ workloads and groups
 
@@ -310,6 +335,7 @@ class _Plan:
             "Pod": len(manifests.pods),
             "PodGroup": len(manifests.pod_groups),
             "Workload": len(manifests.workloads),
+            "NodeResourceTopology": len(manifests.node_topologies),
         }
         accepted = {
             kind: count - refused_here[kind] for kind, count in read.items() if count > refused_here[kind]
@@ -334,9 +360,8 @@ class _Plan:
             first = [self.options.register] if self.options.register is not None else []
             events = [*first, *self.events, snapshot]
         # Those of the file and those of the whole cluster after it may say the same.
-        notices = dict.fromkeys(
-            remarks(manifests) + notices_of(self.nodes, self.pods.values(), self.groups.values())
-        )
+        whole = notices_of(self.nodes, self.pods.values(), self.groups.values())
+        notices = dict.fromkeys([*remarks(manifests), *self.notices, *whole])
         return ImportPlan(
             events=tuple(events),
             accepted=accepted,

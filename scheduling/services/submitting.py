@@ -16,6 +16,7 @@ from scheduling.kube.manifests import Manifests, Refusal
 from scheduling.ledger.events import Event, PodAdded, PodGroupCreated, WorkloadAdded
 from scheduling.services.importing import next_generation
 from scheduling.services.members import minted_uid, only_simulated
+from scheduling.services.numa import zone_problems
 from scheduling.services.past import Past
 from scheduling.services.problems import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, Problem, Refused
 from scheduling.services.reading import refusals
@@ -57,6 +58,9 @@ def submit_events(state: ClusterState, past: Past, form: WorkloadForm, now_ms: i
     read = kube.read(json.dumps({"apiVersion": "v1", "kind": "List", "items": _manifests(form)}))
     if read.refused:
         raise Refused(_in_form(form, read.refused))
+    problems = zone_problems(state, [read.pod_groups[0].group], "topology_key")
+    if problems:
+        raise Refused(problems)
     members: list[Pod] = []
     for index, (template, pod) in enumerate(zip(form.templates, read.pods, strict=True)):
         members += [replace(pod, name=_member_name(form, index, i)) for i in range(template.count)]
@@ -80,6 +84,22 @@ def submit_manifest_events(state: ClusterState, past: Past, manifests: Manifests
         )
         for node in manifests.nodes
     ]
+    problems += [
+        Problem(
+            "NodeResourceTopology",
+            "",
+            topology.node,
+            "kind",
+            FORBIDDEN,
+            "a submission holds PodGroups and Pods; the zones of nodes are imported",
+        )
+        for topology in manifests.node_topologies
+    ]
+    problems += zone_problems(
+        state,
+        [read.group for read in manifests.pod_groups],
+        "spec.schedulingConstraints.topology[0].key",
+    )
     for pod in manifests.pods:
         if not pod.group:
             message = "only members of a PodGroup are scheduled here"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from django.utils.translation import get_language, gettext, ngettext
 
 from scheduling.engine.decision import Decision
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.wording import units, words
 
@@ -185,6 +186,12 @@ def _infeasible(facts: Facts) -> Sentences:
         "members": units.count(facts.members),
         "short": units.quantities(facts.short_of),
     }
+    if facts.reason == Reason.NO_SUCH_DOMAIN and facts.topology_key == NUMA_KEY:
+        headline = gettext(
+            "No node tells its NUMA zones, so there is no domain to place the group in: "
+            "import NodeResourceTopology objects."
+        )
+        return Sentences(headline, _law(facts))
     if facts.reason == Reason.NO_SUCH_DOMAIN:
         headline = gettext(
             "No node carries the topology key %(key)s, so there is no domain to place the group in."
@@ -241,7 +248,10 @@ def _not_found(facts: Facts) -> Sentences:
             "No place was found for %(need)s members. This is no proof that there is none.",
             facts.need,
         )
-    return Sentences(headline % values, (*_best(facts), *_law(facts)))
+    why = []
+    if facts.reason == Reason.ZONE_USE_UNKNOWN:
+        why.append(words.word(words.REASON_SENTENCES, facts.reason))
+    return Sentences(headline % values, (*why, *_best(facts), *_law(facts)))
 
 
 def _held(facts: Facts) -> Sentences:
@@ -269,6 +279,11 @@ def _held(facts: Facts) -> Sentences:
 
 def _conflicted(facts: Facts) -> Sentences:
     headline = words.word(words.REASON_SENTENCES, facts.reason)
+    if facts.reason == Reason.DOMAIN_LOST and facts.topology_key == NUMA_KEY:
+        headline = gettext(
+            "The NUMA zone of a bound member is not known: it was not placed in one here, or its node no "
+            "longer tells of it."
+        )
     if not headline:
         headline = gettext("The facts contradict each other; nothing is guessed.")
     details = [
@@ -278,6 +293,11 @@ def _conflicted(facts: Facts) -> Sentences:
     if facts.reason == Reason.DOMAIN_LOST:
         details.append(gettext("A new generation would be free to go to another domain."))
     return Sentences(headline, (*details, *_law(facts)))
+
+
+def lost_sentence(winner: str) -> str:
+    """``winner``: key of the group that was placed first."""
+    return gettext("It lost the room to %(group)s in this cycle.") % {"group": winner}
 
 
 _BY_VERDICT = {

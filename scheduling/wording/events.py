@@ -9,7 +9,7 @@ from django.utils.translation import gettext, ngettext
 
 from scheduling.ledger import events as log
 from scheduling.wording import units, words
-from scheduling.wording.decisions import Facts, joined, sentences
+from scheduling.wording.decisions import Facts, joined, lost_sentence, sentences
 
 
 def _counts(pairs: Iterable[tuple[str, int]]) -> str:
@@ -214,6 +214,13 @@ def _decision(event: Any) -> str:
     return _about(event, str(sentences(facts_of_event(event))))
 
 
+def _refusal(event: log.PodGroupUnschedulable) -> str:
+    parts = [str(sentences(facts_of_event(event)))]
+    if event.lost_to is not None:
+        parts.append(lost_sentence(event.lost_to.key))
+    return _about(event, joined(parts))
+
+
 def _conflict(event: log.PodGroupConflicted) -> str:
     parts = [str(sentences(facts_of_event(event)))]
     if event.domains:
@@ -239,7 +246,7 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     "PodUpdated": _pod_updated,
     "PodRemoved": _pod_removed,
     "PodGroupPlaced": _decision,
-    "PodGroupUnschedulable": _decision,
+    "PodGroupUnschedulable": _refusal,
     "PodGroupHeld": _decision,
     "PodGroupConflicted": _conflict,
     "PlacementForecast": _decision,

@@ -36,6 +36,7 @@ REASONS: dict[str, Any] = {
     Reason.SCHEDULER_NAME: pgettext_lazy("reason", "different schedulers"),
     Reason.INVALID: pgettext_lazy("reason", "not valid"),
     Reason.NOT_FOUND_BY_HEURISTIC: pgettext_lazy("reason", "search ended without a fit"),
+    Reason.ZONE_USE_UNKNOWN: pgettext_lazy("reason", "use of zones not known"),
 }
 
 REASON_SENTENCES: dict[str, Any] = {
@@ -63,6 +64,9 @@ REASON_SENTENCES: dict[str, Any] = {
     Reason.NOT_FOUND_BY_HEURISTIC: _(
         "The search used did not find a fit; that is no proof that there is none."
     ),
+    Reason.ZONE_USE_UNKNOWN: _(
+        "Pods on the nodes do not tell which NUMA zone they use, so no zone is certain to have room."
+    ),
 }
 
 LIFTED_BY: dict[str, Any] = {
@@ -84,6 +88,9 @@ LIFTED_BY: dict[str, Any] = {
     Reason.SCHEDULER_NAME: _("Lifted by members with one schedulerName."),
     Reason.INVALID: _("Lifted by a valid object."),
     Reason.NOT_FOUND_BY_HEURISTIC: _("Lifted by an exact search, or by more room."),
+    Reason.ZONE_USE_UNKNOWN: _(
+        "Lifted when those pods end, or by room in a zone even if they were all in it."
+    ),
 }
 
 STATUSES: dict[str, Any] = {
@@ -203,6 +210,7 @@ def domain_kind(topology_key: str) -> str:
         "zone": pgettext("domain kind", "zone"),
         "region": pgettext("domain kind", "region"),
         "block": pgettext("domain kind", "block"),
+        "numa": pgettext("domain kind", "NUMA zone"),
         "hostname": pgettext("domain kind", "host"),
         "host": pgettext("domain kind", "host"),
     }

@@ -50,6 +50,19 @@ def test_groups_are_listed_with_what_was_decided(scheduled: Cluster, viewer: Cal
     assert (wide["need"], wide["fits"], wide["bound"]) == (3, 2, 0) and isinstance(wide["decision_seq"], int)
 
 
+def test_a_group_tells_how_it_stands_in_the_queue(scheduled: Cluster, viewer: Caller) -> None:
+    queue = viewer("GET", "/clusters/demo/podgroups/team-a/wide").json()["queue"]
+    seq = viewer("GET", "/clusters/demo/podgroups/team-a/wide").json()["decision_seq"]
+    decision = viewer("GET", f"/clusters/demo/events/{seq}").json()
+    assert queue == {
+        "attempts": 1,
+        "decided_at": decision["recorded_at"],
+        "woken_by": decision["cause"],
+        "retry_at": None,
+        "lost_to": None,
+    }
+
+
 @pytest.mark.parametrize(
     ("query", "names"),
     [
@@ -111,6 +124,29 @@ def test_an_explanation_has_every_domain_and_a_sentence(scheduled: Cluster, view
     ]
     assert found["funnel"]["domains"] == 2 and found["unlabelled_nodes"] == 1
     assert found["assignments"] == [] and "3 members" in found["sentence"]
+
+
+def test_an_explanation_has_changes_that_would_help_and_what_upstream_would_do(
+    scheduled: Cluster, operator: Caller
+) -> None:
+    found = operator("GET", "/clusters/demo/podgroups/team-a/wide/explanation").json()
+
+    assert found["changes"][0]["steps"] == [{"step": "new_generation", "min_count": 2, "was": 3, "bound": 0}]
+    assert "minCount 2 instead of 3" in found["changes"][0]["sentence"]
+    sorts = [[step["step"] for step in change["steps"]] for change in found["changes"]]
+    assert ["label_node"] in sorts and ["add_nodes"] in sorts
+    assert len({change["id"] for change in found["changes"]}) == len(sorts)
+    upstream = found["upstream"]
+    assert (upstream["profile"], upstream["misses"], upstream["agree"]) == ("upstream-1.36", False, True)
+    census = found["census"]
+    assert (census["nodes"], census["takes"]) == (5, 2)
+    assert census["unlabelled"] == [{"code": "usable", "nodes": 1}]
+    assert [found["name"] for found in found["obstacles"]] == ["team-a/fits"]
+
+
+def test_a_group_that_runs_needs_no_changes(scheduled: Cluster, viewer: Caller) -> None:
+    found = viewer("GET", "/clusters/demo/podgroups/team-a/fits/explanation").json()
+    assert (found["changes"], found["census"], found["obstacles"]) == ([], None, [])
 
 
 @pytest.mark.parametrize(

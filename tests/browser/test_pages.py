@@ -46,7 +46,15 @@ TOURED = {
     "not-found": "/c/demo/nodes/nothing",
     "gate-off": "/c/off/podgroups/",
 }
-WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "gates-banner", "pod-group-generation"}
+COMES_LATER = {
+    "pod-group-waiting": ["#changes ol", "#upstream-title + div:not([hx-get])"],
+    "map": ["aside a.pri"],
+}
+"""What a page asks for when it is shown."""
+
+WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "gates-banner", "pod-group-generation"} | {
+    *("pod-group-changes", "pod-group-upstream"),
+}
 
 
 @pytest.fixture
@@ -138,6 +146,8 @@ def test_every_page_is_accessible_and_raises_no_error(
         page.wait_for_function("document.documentElement.dataset.theme !== undefined")
         if page.locator("#live-pill").count():
             page.wait_for_selector("#live-pill[data-state=live]")
+        for part in COMES_LATER.get(name, ()):
+            page.wait_for_selector(part)
         screenshot(page, f"page-{name}-{language}-{theme}")
         assert page.evaluate("document.documentElement.lang") == language
         assert page.evaluate("document.documentElement.dataset.theme") == theme, name

@@ -16,6 +16,7 @@ VIEW, OPERATE, SWITCH = "view_cluster", "operate_cluster", "switch_gate"
 SIGNED_IN = ""
 """In the place of a permission: everybody who has signed in may."""
 GROUP = ["demo", "team-a", "fits"]
+WAITING = ["demo", "team-a", "wide"]
 
 PAGES: dict[str, tuple[str, list[object], str, int]] = {
     # name: (permission, arguments, query, status of a GET)
@@ -32,6 +33,8 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "pod-group": (VIEW, GROUP, "", 200),
     "pod-group-generation": (VIEW, [*GROUP, 1], "", 200),
     "pod-group-end": (OPERATE, GROUP, "", 405),
+    "pod-group-changes": (VIEW, WAITING, "", 200),
+    "pod-group-upstream": (VIEW, WAITING, "", 200),
     "member-delete": (OPERATE, [*GROUP, "uid"], "", 405),
     "domains": (VIEW, ["demo"], f"?key={RACK}", 200),
     "domain": (VIEW, ["demo", "r1"], f"?key={RACK}", 200),

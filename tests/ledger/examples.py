@@ -21,6 +21,7 @@ from scheduling.engine.model import (
     Toleration,
     Workload,
 )
+from scheduling.engine.turns import LostTo
 from scheduling.ledger import events as e
 
 RACK = "topology.example.com/rack"
@@ -91,6 +92,7 @@ EXAMPLES: tuple[e.Event, ...] = (
         "ml", "train", "group-uid-1", 1, "exact", RACK, True, "proved_infeasible", "capacity", "r1",
         need=2, members=2, bound=0, fits=1, short_of=(("nvidia.com/gpu", 4),), funnel=(2, 2, 2, 1, 0),
         unlabelled_nodes=3, fits_across_domains=True, unmodelled=(), table=TABLE, shapes=((2, 0),),
+        lost_to=LostTo("ml/other", 7),
     ),
     e.PodGroupHeld("ml", "train", "group-uid-1", 1, "not_enough_pods", 2, 1),
     e.PodGroupConflicted(

@@ -1,6 +1,7 @@
 """Append and read: one writer at a time, no gaps, nothing twice, all or nothing."""
 
 import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -8,11 +9,21 @@ from django.db import IntegrityError, connection, transaction
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from scheduling.engine.model import Node
-from scheduling.ledger import codec, store
+from scheduling.engine.state import ClusterState
+from scheduling.engine.turns import Turn
+from scheduling.ledger import codec, fold, store
 from scheduling.ledger.codec import BadEvent
-from scheduling.ledger.events import ClusterModeChanged, Event, NodeAdded, NodeRemoved, SnapshotImported
+from scheduling.ledger.events import (
+    ClusterModeChanged,
+    Event,
+    NodeAdded,
+    NodeRemoved,
+    PodGroupUnschedulable,
+    SnapshotImported,
+)
 from scheduling.ledger.signals import log_advanced
 from scheduling.ledger.store import Appended, CommandReused, ConflictingAppend, UnknownStream
+from scheduling.ledger.verify import verify_chain
 from scheduling.models import Command
 from scheduling.models import Event as EventRow
 from tests.ledger.conftest import NOW, Append
@@ -51,7 +62,7 @@ def test_what_is_kept_of_an_event(stream: int, append: Append) -> None:
     row = EventRow.objects.get(stream_id=stream, seq=2)
     assert (row.type, row.version, row.actor, row.command_id, row.cause) == (
         "NodeAdded",
-        1,
+        2,
         "user:ada",
         "add-n1",
         1,
@@ -243,3 +254,28 @@ def test_listeners_hear_of_an_append_after_its_commit(
     finally:
         log_advanced.disconnect(listen)
     assert heard == [{"stream_id": stream, "seq": len(events), "woke": woke, "events": tuple(events)}]
+
+
+def test_each_event_of_an_append_can_have_its_own_cause(stream: int, append: Append) -> None:
+    append(OBSERVED, SIMULATED)
+    appended = append(OBSERVED, SIMULATED, OBSERVED, cause=[1, None, 2])
+    assert [item.cause for item in store.read(stream)] == [None, None, 1, None, 2]
+    assert tuple(store.read(stream, after=2)) == appended.recorded
+    assert verify_chain(stream).ok
+
+
+def test_causes_that_are_not_as_many_as_the_events_are_refused(stream: int, append: Append) -> None:
+    with pytest.raises(ValueError, match="zip"):
+        append(OBSERVED, cause=[1, 2])
+    assert store.head(stream).seq == 0
+
+
+def test_a_refusal_written_before_winners_were_told_is_read_and_folded(stream: int, append: Append) -> None:
+    (now,) = [event for event in EXAMPLES if isinstance(event, PodGroupUnschedulable)]
+    body = codec.to_body(replace(now, lost_to=None))
+    assert "lost_to" not in body, "a body of version 1"
+    old = codec.from_body("PodGroupUnschedulable", 1, body)
+    assert old == replace(now, lost_to=None)
+    state = ClusterState()
+    fold.apply(state, old, 7, 5_000)
+    assert state.turns["ml/train"] == Turn(seq=7, at=5_000, attempts=1, failed_at=5_000)

@@ -58,7 +58,7 @@ def test_a_stream_that_does_not_exist_is_named(db: None) -> None:
         "body = replace(body, 'n7', 'x7')",
         "actor = 'user:eve'",
         "type = 'NodeRemoved'",
-        "version = 2",
+        "version = 1",
         "recorded_at = recorded_at + interval '1 millisecond'",
         "occurred_at = occurred_at - interval '1 day'",
         "command_id = 'another'",

@@ -5,13 +5,17 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from scheduling.engine.model import TAS_GATES, Node, Pod, PodGroup, Shape
+from scheduling.engine.model import TAS_GATES, Node, NumaZone, Pod, PodGroup, Shape
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import events as e
 from scheduling.ledger import fold
 from scheduling.ledger.events import Event
 
 RACK = "topology.example.com/rack"
+ZONES = tuple(
+    tuple(NumaZone(f"node-{number}", (("cpu", 4_000),)) for number in range(count)) for count in (1, 2)
+)
 NODES = ("n1", "n2", "n3", "n4")
 GROUPS = ("a", "b")
 SHAPES = (
@@ -74,7 +78,12 @@ class Teller:
             return [e.NodeAdded(Node(name, self.uid(), self.labels(), allocatable=allocatable))]
         if self.draw(st.integers(0, 3)) == 0:
             return [e.NodeRemoved(name, node.uid)]
-        new = replace(node, labels=self.labels(), unschedulable=self.draw(st.booleans()))
+        new = replace(
+            node,
+            labels=self.labels(),
+            unschedulable=self.draw(st.booleans()),
+            zones=self.pick(((), node.zones, *ZONES)),
+        )
         update = e.NodeUpdated.between(node, new)
         return [update] if update else []
 
@@ -119,7 +128,7 @@ class Teller:
         number = self.generations[name] = self.generations.get(name, 0) + 1
         group = PodGroup(
             "ml", name, self.uid(), self.pick(("gang", "gang", "basic")), self.draw(st.integers(1, 3)),
-            self.pick(("", RACK, RACK)), self.pick((None, 5)), number,
+            self.pick(("", RACK, RACK, NUMA_KEY)), self.pick((None, 5)), number,
             created=self.pick((0, 1_700_000_000_000)),
         )  # fmt: skip
         if group.policy == "basic":
@@ -142,8 +151,9 @@ class Teller:
         about = ("ml", name, group.uid, group.generation)
         waiting = [pod for pod in members if not pod.node]
         assigned = [(pod.uid, pod.name, self.pick(NODES)) for pod in waiting if self.draw(st.booleans())]
+        domain = f"{self.pick(NODES)}/node-0" if group.topology_key == NUMA_KEY else "r1"
         placing = (
-            *about, "exact", group.topology_key, True, "r1", need, len(members), bound + len(assigned),
+            *about, "exact", group.topology_key, True, domain, need, len(members), bound + len(assigned),
             tuple(assigned),
         )  # fmt: skip
         table = e.DomainTable((), (), (), (), (), (), (), (), ())

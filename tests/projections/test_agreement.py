@@ -76,6 +76,7 @@ def agree_on_nodes(state: ClusterState, tables: Tables) -> None:
         row = tables.nodes.rows[name]
         assert (row.uid, row.labels, row.allocatable) == (node.uid, dict(node.labels), dict(node.allocatable))
         assert (row.unschedulable, row.ready) == (node.unschedulable, node.ready)
+        assert row.zones == [[zone.name, dict(zone.allocatable)] for zone in node.zones]
         used = {resource: amount for resource, amount in state.used(name).items() if amount}
         assert row.used == used
         pods = state.pods_on(name)
@@ -96,6 +97,7 @@ def agree_on_pods(state: ClusterState, tables: Tables) -> None:
             pod.terminating,
         )
         assert row.requests == dict(pod.shape.requests)
+        assert row.zone == state.zone_of.get(uid, "")
 
 
 @settings(

@@ -12,7 +12,7 @@ from scheduling.ledger import store
 from scheduling.ledger.fold import BrokenHistory
 from scheduling.ledger.store import UnknownStream
 from scheduling.models import Cluster, NodeRow, PodGroupRow, PodRow, TableHead
-from scheduling.projections import commit, rebuild, storage, writer
+from scheduling.projections import commit, nodes, rebuild, storage, writer
 from scheduling.projections.writer import TablesBehind
 from tests.ledger.conftest import NOW
 from tests.ledger.examples import GROUP, NODE, POD
@@ -66,8 +66,8 @@ def test_tables_that_stopped_following_are_told(full: Written) -> None:
     (difference,) = rebuild.compare(full.stream)
     assert (difference.table, difference.stored["nodes"], difference.rebuilt["nodes"]) == (
         "positions",
-        (1, 1),
-        (1, 5),
+        (nodes.VERSION, 1),
+        (nodes.VERSION, 5),
     )
 
 
@@ -115,7 +115,7 @@ def test_tables_that_are_not_where_the_log_is_are_not_written_to(full: Written) 
 
 
 def test_tables_of_other_rules_are_not_written_to(full: Written, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(commit.PROJECTIONS, "nodes", 2)
+    monkeypatch.setitem(commit.PROJECTIONS, "nodes", nodes.VERSION + 1)
     with pytest.raises(TablesBehind):
         full.commit(e.NodeRemoved("n2", "u2"))
     rebuild.rebuild(full.stream)

@@ -12,8 +12,9 @@ from scheduling.console import events
 from scheduling.console.access import OPERATE, VIEW, page
 from scheduling.console.commands import actor, carry_out, command_id
 from scheduling.console.pages import show
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.models import Cluster, NodeRow
-from scheduling.selectors import history, nodes, rack_map
+from scheduling.selectors import history, nodes, numa, rack_map
 from scheduling.services import nodes as services
 
 
@@ -32,10 +33,18 @@ def node_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         **filters,
         "key": key,
         "keys": keys,
-        "rows": [{"row": row, "domain": row.labels.get(key)} for row in found.items],
+        "rows": [{"row": row, "domain": _domain(row, key)} for row in found.items],
         "next": found.next,
     }
     return show(request, "nodes.html", context, cluster=cluster, here="nodes")
+
+
+def _domain(row: NodeRow, key: str) -> str | None:
+    """The node's domain; for NUMA zones the node itself, whose page of that name leads to its zones."""
+    if key == NUMA_KEY:
+        return row.name if row.zones else None
+    found: str | None = row.labels.get(key)
+    return found
 
 
 @page(VIEW)
@@ -53,6 +62,8 @@ def node_page(request: HttpRequest, cluster: Cluster, node: str) -> HttpResponse
         "labels": sorted(row.labels.items()),
         "keys": {entry["key"] for entry in rack_map.topology_keys(cluster)},
         "resources": resources,
+        "numa_key": NUMA_KEY,
+        "zones": numa.zones_of(cluster, node) if row.zones and not row.removed else [],
         "pods": nodes.pods_on(cluster, node),
         "events": events.listed(history.of_object(cluster, "node", "", node)),
     }

@@ -14,6 +14,7 @@ from scheduling.console.access import VIEW, page
 from scheduling.console.pages import show
 from scheduling.models import Cluster
 from scheduling.selectors import clusters, pending
+from scheduling.services.standing import standings
 from scheduling.wording import units
 
 
@@ -27,11 +28,13 @@ def pending_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     counts = pending.counts(cluster)
     decided = pending.decided_at(cluster, found.items)
     enforced = clusters.enforced(cluster)
+    standing = standings(cluster, [row.key for row in found.items])
     rows: list[dict[str, Any]] = [
         {
             "row": row,
             "sentences": explaining.sentences_of_row(row, enforced),
             "decided_at": decided.get(row.decision_seq or 0),
+            "queue": explaining.queue(standing[row.key]),
         }
         for row in found.items
     ]

@@ -39,6 +39,7 @@ def pod_group_page(
     happened = history.of_object(cluster, "podgroup", namespace, name, limit=EVENTS)
     context |= {
         **explaining.context(cluster, row, every_domain=request.GET.get("domains") == "all"),
+        **explaining.queue_context(cluster, row),
         "members": members[:MEMBERS],
         "members_hidden": max(0, len(members) - MEMBERS),
         "events": events.listed(happened),

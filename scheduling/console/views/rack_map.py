@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from scheduling.console import explaining, map_messages
 from scheduling.console.access import VIEW, page
 from scheduling.console.pages import show, show_part
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.models import Cluster, PodGroupRow
 from scheduling.selectors import domains, pending, pod_groups, rack_map
 
@@ -54,6 +55,7 @@ def map_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     context: dict[str, Any] = {
         "keys": keys,
         "key": key,
+        "zones_told": any(entry["key"] == NUMA_KEY for entry in keys),
         "kpi": rack_map.kpi(cluster, key),
     }
     if request.GET.get("view") == "table":
@@ -109,6 +111,7 @@ def table_context(request: HttpRequest, cluster: Cluster, key: str) -> dict[str,
             for column, label in COLUMNS
         ],
         "next_address": address(**{"from": str(first + ROWS)}),
+        "numa": key == NUMA_KEY,
         "rows": rows[first : first + ROWS],
         "found": len(rows),
         "text": text,

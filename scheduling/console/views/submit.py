@@ -11,12 +11,14 @@ from django.utils.translation import gettext
 
 from scheduling.console.access import OPERATE, page
 from scheduling.console.commands import actor, command_id
-from scheduling.console.explaining import NEAR, funnel
+from scheduling.console.explaining import funnel
 from scheduling.console.forms.submit import SubmitForm, reshaped
 from scheduling.console.pages import show
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.models import Cluster
 from scheduling.selectors import rack_map
 from scheduling.services import workloads
+from scheduling.services.explain import NEAR
 from scheduling.services.problems import Refused
 from scheduling.wording import decisions
 
@@ -29,7 +31,7 @@ def submit_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     if request.GET.get("tab") == "yaml":
         return _manifests(request, cluster)
     if request.method != "POST":
-        return _page(request, cluster, SubmitForm(topology_key=rack_map.default_key(cluster)))
+        return _page(request, cluster, SubmitForm(topology_key=_default(_offered(cluster))))
     action = request.POST.get("action", "check")
     if action not in ("check", "submit"):
         return _page(request, cluster, SubmitForm(reshaped(request.POST, action)), untouched=True)
@@ -54,8 +56,24 @@ def submit_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 def _page(
     request: HttpRequest, cluster: Cluster, form: SubmitForm, *, status: int = 200, **context: Any
 ) -> HttpResponse:
-    context |= {"form": form, "keys": rack_map.topology_keys(cluster), "problems": form.problems}
+    keys = _offered(cluster)
+    context |= {
+        "form": form,
+        "keys": keys,
+        "no_zones": all(entry["key"] != NUMA_KEY for entry in keys),
+        "problems": form.problems,
+    }
     return show(request, "submit.html", context, cluster=cluster, here="submit", status=status)
+
+
+def _offered(cluster: Cluster) -> list[rack_map.TopologyKey]:
+    """The keys that can be asked for: NUMA zones only when some node tells its own."""
+    keys = rack_map.topology_keys(cluster)
+    return [entry for entry in keys if entry["key"] != NUMA_KEY or entry["domains"]]
+
+
+def _default(keys: list[rack_map.TopologyKey]) -> str:
+    return keys[0]["key"] if keys else ""
 
 
 def _checked(request: HttpRequest, cluster: Cluster, form: SubmitForm) -> HttpResponse:

@@ -28,7 +28,7 @@ from scheduling.selectors import pod_groups as groups
 from scheduling.selectors.history import Filters
 from scheduling.services import workloads
 from scheduling.services.clusters import ImportRequest, import_cluster, preview_import
-from scheduling.services.explain import explain
+from scheduling.services.explain import investigate
 from scheduling.services.problems import NOT_FOUND, Refused
 from scheduling.storable import is_storable, shown
 from scheduling.wording import units
@@ -222,12 +222,15 @@ class Command(BaseCommand):
         if not slash:
             raise CommandError("Name the PodGroup as NAMESPACE/NAME.")
         found = explanations.explanation_out(
-            explain(cluster=find_cluster(cluster), namespace=namespace, name=name)
+            investigate(cluster=find_cluster(cluster), namespace=namespace, name=name)
         )
         if json:
             return self.document(found)
         self.stdout.write(f"{podgroup} at event {found.seq}: {found.verdict} {found.reason}".rstrip())
         self.stdout.write(found.sentence)
+        self.stdout.write(found.upstream.sentence)
+        for change in found.changes:
+            self.stdout.write(f"- {change.sentence}")
         rows = [
             (
                 row.domain,

@@ -107,4 +107,5 @@ class Command(BaseCommand):
 
 
 def _strings(message: Any) -> list[str]:
+    # A message that is new has no strings at all yet.
     return [message.string] if isinstance(message.string, str) else list(message.string or ("",))

@@ -1,0 +1,243 @@
+"""The single changes that can help a waiting group, what each does to a state, and what it costs.
+
+Codes and numbers only: sentences are made in ``wording/changes.py``; ``to_json`` is what a scenario takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
+
+from scheduling.engine.model import Node, Pod, Taint, Toleration
+from scheduling.engine.roster import roster
+from scheduling.engine.state import ClusterState
+
+HOSTNAME = "kubernetes.io/hostname"
+"""The label that names the node itself: a copy of a node carries another value; nobody sets it by hand."""
+
+_HEALTH_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+"""What the node controller puts on a node that is not ready, and takes away when it is again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uncordon:
+    """The node may be used again."""
+
+    code: ClassVar[str] = "uncordon"
+    node: str
+
+    def apply(self, state: ClusterState, key: str) -> None:
+        state.set_node(replace(state.nodes[self.node], unschedulable=False))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReady:
+    """The node comes back, without the taints that said it was away."""
+
+    code: ClassVar[str] = "node_ready"
+    node: str
+
+    def apply(self, state: ClusterState, key: str) -> None:
+        state.set_node(recovered(state.nodes[self.node]))
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerate:
+    """The members to be placed tolerate one taint, this value and effect only."""
+
+    code: ClassVar[str] = "tolerate"
+    key: str
+    value: str
+    effect: str
+
+    @property
+    def taint(self) -> Taint:
+        return Taint(self.key, self.value, self.effect)
+
+    def apply(self, state: ClusterState, key: str) -> None:
+        more = Toleration(self.key, "Equal", self.value, self.effect)
+        for pod in roster(state, key).waiting:
+            wanted = pod.shape.eligibility
+            wanted = replace(wanted, tolerations=(*wanted.tolerations, more))
+            state.set_pod(replace(pod, shape=replace(pod.shape, eligibility=wanted)))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelNode:
+    """A node that is in no domain gets the topology key with the value of one."""
+
+    code: ClassVar[str] = "label_node"
+    node: str
+    key: str
+    value: str
+
+    def apply(self, state: ClusterState, key: str) -> None:
+        node = state.nodes[self.node]
+        labels = tuple(sorted({**dict(node.labels), self.key: self.value}.items()))
+        state.set_node(replace(node, labels=labels))
+
+
+@dataclass(frozen=True, slots=True)
+class AddNodes:
+    """``count`` nodes more in the domain, each a copy of ``like``: empty, ready and not cordoned."""
+
+    code: ClassVar[str] = "add_nodes"
+    domain: str
+    like: str
+    count: int
+
+    def apply(self, state: ClusterState, key: str) -> None:
+        model = recovered(state.nodes[self.like])
+        number = 0
+        for _ in range(self.count):
+            number += 1
+            while (name := f"{self.like}-new-{number}") in state.nodes:
+                number += 1
+            labels = tuple((label, name if label == HOSTNAME else value) for label, value in model.labels)
+            state.set_node(replace(model, name=name, uid=name, labels=labels, unschedulable=False))
+
+
+@dataclass(frozen=True, slots=True)
+class EndGroup:
+    """Another group ends and its pods go. ``members``, ``gpus``: what that disturbs, as it is on nodes now.
+    ``above``: its priority is higher than that of the group that waits.
+    """
+
+    code: ClassVar[str] = "end_group"
+    group: str
+    priority: int
+    above: bool
+    members: int
+    gpus: int
+
+    def apply(self, state: ClusterState, key: str) -> None:
+        for pod in state.pods_naming(self.group):
+            state.remove_pod(pod.uid)
+        group = state.groups.get(self.group)
+        if group is not None:
+            state.close_group(self.group, group.uid)
+
+
+@dataclass(frozen=True, slots=True)
+class NewGeneration:
+    """The group is ended and submitted again, with the same members and ``min_count``: none of them is bound.
+    ``was``: minCount now. ``bound``: members that lose their node by it.
+    """
+
+    code: ClassVar[str] = "new_generation"
+    min_count: int
+    was: int
+    bound: int
+
+    def apply(self, state: ClusterState, key: str) -> None:
+        who = roster(state, key)
+        group = state.groups[key]
+        members = (*who.bound, *who.waiting, *who.gated)
+        for pod in state.pods_naming(key):
+            state.remove_pod(pod.uid)
+        state.close_group(key, group.uid)
+        state.set_group(
+            replace(
+                group,
+                uid=f"{group.uid}~",
+                generation=group.generation + 1,
+                supersedes=group.uid,
+                min_count=self.min_count,
+            )
+        )
+        for pod in members:
+            state.set_pod(replace(pod, uid=f"{pod.uid}~", node="", phase="Pending", terminating=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Ungate:
+    """So many members have their scheduling gates taken off."""
+
+    code: ClassVar[str] = "ungate"
+    count: int
+
+    def apply(self, state: ClusterState, key: str) -> None:
+        for pod in roster(state, key).gated[: self.count]:
+            state.set_pod(replace(pod, gated=False))
+
+
+@dataclass(frozen=True, slots=True)
+class AddMembers:
+    """So many members are made that are missing, each like the last one there is."""
+
+    code: ClassVar[str] = "add_members"
+    count: int
+
+    def apply(self, state: ClusterState, key: str) -> None:
+        who = roster(state, key)
+        model = (*who.gated, *who.bound, *who.waiting)[-1]
+        number = 0
+        for _ in range(self.count):
+            number += 1
+            while state.pod_uid(f"{model.namespace}/{model.name}-new-{number}") is not None:
+                number += 1
+            name = f"{model.name}-new-{number}"
+            state.set_pod(
+                replace(model, name=name, uid=f"{model.uid}~{number}", node="", phase="Pending", gated=False,
+                        terminating=False)
+            )  # fmt: skip
+
+
+Step = Uncordon | NodeReady | Tolerate | LabelNode | AddNodes | EndGroup | NewGeneration | Ungate | AddMembers
+
+_EASIEST_FIRST: tuple[type[Step], ...] = (
+    Ungate,
+    AddMembers,
+    Uncordon,
+    NewGeneration,
+    LabelNode,
+    Tolerate,
+    NodeReady,
+    AddNodes,
+    EndGroup,
+)
+"""Of changes that disturb equally much, the one that is done most easily first."""
+
+
+def recovered(node: Node) -> Node:
+    """The node ready again."""
+    return replace(
+        node, ready=True, taints=tuple(taint for taint in node.taints if taint.key not in _HEALTH_TAINTS)
+    )
+
+
+def applied(state: ClusterState, key: str, steps: tuple[Step, ...]) -> ClusterState:
+    """A fork with the steps done, one after the other; ``state`` is not changed."""
+    ahead = state.fork()
+    for step in steps:
+        step.apply(ahead, key)
+    return ahead
+
+
+def cost(steps: tuple[Step, ...]) -> tuple[int, ...]:
+    """The order of change sets, least first: changes to be made (n nodes are n), groups of higher priority
+    ended, members disturbed, GPUs disturbed, and how hard the hardest step is to do.
+    """
+    return (
+        sum(step.count if isinstance(step, AddNodes) else 1 for step in steps),
+        sum(isinstance(step, EndGroup) and step.above for step in steps),
+        sum(_disturbed(step) for step in steps),
+        sum(step.gpus for step in steps if isinstance(step, EndGroup)),
+        max((_EASIEST_FIRST.index(type(step)) for step in steps), default=0),
+    )
+
+
+def _disturbed(step: Step) -> int:
+    if isinstance(step, EndGroup):
+        return step.members
+    return step.bound if isinstance(step, NewGeneration) else 0
+
+
+def gpus(pods: tuple[Pod, ...]) -> int:
+    """Devices of resources named ``.../gpu`` that the pods request."""
+    return sum(amount for pod in pods for name, amount in pod.shape.requests if name.endswith("/gpu"))
+
+
+def to_json(step: Step) -> dict[str, Any]:
+    """The step as JSON values: ``step`` is its code, the rest its fields."""
+    return {"step": step.code, **asdict(step)}

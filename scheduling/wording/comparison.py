@@ -1,0 +1,67 @@
+"""What kube-scheduler would do beside what this console does: misses, ties and luck, in sentences."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext
+
+from scheduling.engine.profiles.compare import Comparison
+from scheduling.wording import units, words
+from scheduling.wording.decisions import Sentences
+
+_NAMED = 6
+"""So many equal domains are named."""
+
+
+def release(profile: str) -> str:
+    """``upstream-1.36`` is kube-scheduler 1.36."""
+    return f"kube-scheduler {profile.removeprefix('upstream-')}"
+
+
+def sentences(found: Comparison) -> Sentences:
+    """The headline, then ties and luck."""
+    exact, upstream = found.exact, found.upstream
+    scope_key = upstream.topology_key if upstream.enforced else ""
+    k, n = upstream.luck
+    values = {
+        "release": release(upstream.profile),
+        "kind": words.domain_kind(scope_key),
+        "ours": words.domain_name(scope_key, exact.domain),
+        "theirs": words.domain_name(scope_key, upstream.domain),
+        "placed": units.count(upstream.fits),
+        "k": units.count(k),
+        "n": units.count(n),
+        "ties": units.count(len(upstream.ties)),
+        "names": ", ".join(words.domain_name(scope_key, name) for name in upstream.ties[:_NAMED])
+        + (" …" if len(upstream.ties) > _NAMED else ""),
+    }
+    return Sentences(_headline(found) % values, _details(found, values))
+
+
+def _headline(found: Comparison) -> str:
+    exact, upstream = found.exact, found.upstream
+    if found.misses and upstream.depends_on_ties:
+        return gettext("%(release)s would place this with some rolls and miss it with others.")
+    if found.misses:
+        return gettext("%(release)s would miss this: it finds no place where %(ours)s has one.")
+    if not upstream.assignments:
+        return gettext("%(release)s would not place it either.")
+    if not exact.assignments:
+        return gettext("%(release)s would place it in %(theirs)s, where this console found no place.")
+    if found.agree and len(upstream.ties) < 2:
+        return gettext("%(release)s would place it in %(theirs)s too.")
+    if found.agree:
+        return gettext("%(release)s might place it in %(ours)s too, by chance.")
+    return gettext("%(release)s would place it in %(theirs)s; this console chooses %(ours)s.")
+
+
+def _details(found: Comparison, values: dict[str, str]) -> tuple[str, ...]:
+    upstream = found.upstream
+    said = []
+    k, n = upstream.luck
+    if n and k < n:
+        said.append(gettext("Of %(n)s ways to roll that were tried, %(k)s place the group.") % values)
+    if len(upstream.ties) > 1:
+        said.append(gettext("By chance: %(theirs)s is 1 of %(ties)s equal ones: %(names)s.") % values)
+    if upstream.assignments and upstream.fits != found.exact.fits:
+        said.append(gettext("It would place %(placed)s members.") % values)
+    return tuple(said)
