@@ -1,10 +1,13 @@
-"""Response headers that hold for every page."""
+"""What holds for every page: its Content-Security-Policy, and that its address is text."""
 
 from collections.abc import Callable
 
 from asgiref.sync import iscoroutinefunction
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.decorators import sync_and_async_middleware
+from django.utils.translation import gettext
+
+from scheduling.storable import is_storable
 
 
 def policy(request: HttpRequest) -> str:
@@ -41,6 +44,34 @@ def content_security_policy(get_response: Callable[..., object]) -> Callable[...
         response = get_response(request)
         assert isinstance(response, HttpResponse)
         response.headers.setdefault("Content-Security-Policy", policy(request))
+        return response
+
+    return answer
+
+
+def _look(request: HttpRequest) -> None:
+    """Raises Http404 for an address or a parameter that no page and no object can have."""
+    parts = (text for name, values in request.GET.lists() for text in (name, *values))
+    if not is_storable(request.path_info) or not all(map(is_storable, parts)):
+        raise Http404(gettext("No page has an address with such letters."))
+
+
+@sync_and_async_middleware
+def text_only(get_response: Callable[..., object]) -> Callable[..., object]:
+    """404 for addresses with text that no database holds; the API has an answer of its own."""
+    if iscoroutinefunction(get_response):
+
+        async def answer_async(request: HttpRequest) -> HttpResponse:
+            _look(request)
+            response: HttpResponse = await get_response(request)
+            return response
+
+        return answer_async
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        _look(request)
+        response = get_response(request)
+        assert isinstance(response, HttpResponse)
         return response
 
     return answer

@@ -80,7 +80,11 @@ def login_once(request: HttpRequest, token: str) -> HttpResponse:
             login(request, user, backend="django.contrib.auth.backends.ModelBackend")
     if user is None:
         messages.error(
-            request, _("This sign-in link was used before or is too old. Sign in, or ask for a new one.")
+            request,
+            _(
+                "This sign-in link was used before or is too old. Start “manage.py up” again: it prints a "
+                "new one. To sign in here, give the user a password: manage.py changepassword admin."
+            ),
         )
         return redirect(settings.LOGIN_URL)
     return redirect(settings.LOGIN_REDIRECT_URL)

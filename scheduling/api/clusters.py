@@ -82,7 +82,8 @@ def import_dump(
     ] = None,
     idempotency_key: IdempotencyKey = "",
 ) -> ImportOut:
-    """The body is the dump itself: what `kubectl get nodes,pods,podgroups -A -o json` printed.
+    """The body is the dump itself: what `kubectl get nodes,pods,podgroups.scheduling.k8s.io -A -o json`
+    printed.
 
     JSON or YAML, gzip or not. A cluster of a new name is made. Without `partial` one refused object refuses
     the whole dump. The same dump again writes nothing.
@@ -98,11 +99,13 @@ def import_dump(
         partial=partial,
     )
     if dry_run:
-        return import_out(services.preview_import(name=cluster, request=wanted), dry_run=True)
+        return import_out(
+            services.preview_import(name=cluster, request=wanted), dry_run=True, partial=partial
+        )
     report = services.import_cluster(
         name=cluster, request=wanted, actor=actor(request), command_id=command_id(request, idempotency_key)
     )
-    return import_out(report, dry_run=False)
+    return import_out(report, dry_run=False, partial=partial)
 
 
 def _gates(given: list[str]) -> dict[str, bool] | None:
@@ -115,11 +118,13 @@ def _gates(given: list[str]) -> dict[str, bool] | None:
     return chosen or None
 
 
-def import_out(report: ImportReport, *, dry_run: bool) -> ImportOut:
+def import_out(report: ImportReport, *, dry_run: bool, partial: bool) -> ImportOut:
+    changes = report.created or any((report.added, report.updated, *report.removed.values()))
     return ImportOut(
         cluster=report.cluster,
         seq=report.seq,
         dry_run=dry_run,
+        would_store=changes and (partial or not report.refused),
         created=report.created,
         accepted=report.accepted,
         ignored=report.ignored,

@@ -6,10 +6,12 @@
 | 401 | unauthenticated | no valid token or session |
 | 403 | forbidden | the permission or the CSRF token is missing |
 | 404 | not_found | no such cluster, object or event |
+| 405 | not_allowed | the address does not take this method; `Allow` has those it takes |
 | 409 | conflict | others wrote first, again and again; or the Idempotency-Key stands for another request |
 | 410 | gone | the map deltas asked for are not kept any more: take a snapshot |
 | 413 | too_large | the body is larger than the server takes |
 | 422 | refused | understood and not accepted; nothing was stored |
+| 500 | error | the console failed; nothing was half done |
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ CODES: dict[int, ErrorCode] = {
     401: "unauthenticated",
     403: "forbidden",
     404: "not_found",
+    405: "not_allowed",
     409: "conflict",
     410: "gone",
     413: "too_large",
@@ -109,6 +112,9 @@ def install(api: NinjaAPI) -> None:
 
     @api.exception_handler(HttpError)
     def other(request: HttpRequest, error: HttpError) -> HttpResponse:
+        if isinstance(error.__cause__, Refused):
+            # The body was read and then refused (``parsing``); ninja takes every such error for unreadable.
+            return refused(request, error.__cause__)
         status = error.status_code
         message = "The body is not JSON." if status == 400 and "parse" in error.message else error.message
         return _answer(api, request, status, message)

@@ -233,7 +233,7 @@ def end_pod_group(
 
 
 @router.delete(
-    "/{cluster}/pods/{uid}",
+    "/{cluster}/pods/{any:uid}",
     response={200: OutcomeOut, **errors(404, 409, 422)},
     summary="Delete a member",
     **access(OPERATE),

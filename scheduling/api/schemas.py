@@ -29,6 +29,7 @@ ErrorCode = Literal[
     "unauthenticated",
     "forbidden",
     "not_found",
+    "not_allowed",
     "conflict",
     "gone",
     "too_large",
@@ -97,6 +98,10 @@ class ImportOut(Schema):
     cluster: str
     seq: Seq = Field(description="The last event of the import; the head when it changed nothing.")
     dry_run: bool
+    would_store: bool = Field(
+        description="Whether it stored something, or with dry_run would. False when there is nothing "
+        "new, and when without partial=true one refused object refuses all, whatever the counts say."
+    )
     created: bool = Field(description="Whether the cluster was new.")
     accepted: dict[str, int] = Field(description="Objects read, by kind.")
     ignored: dict[str, int] = Field(description="Objects of kinds the console does not use, by kind.")
@@ -107,7 +112,8 @@ class ImportOut(Schema):
         description="Names of what was absent from a complete import, by kind."
     )
     refused: list[ProblemOut] = Field(
-        description="Objects left out, only with partial=true; otherwise they are a 422."
+        description="Objects left out with partial=true; without it they refuse the whole import (422), "
+        "and a dry_run lists them."
     )
     notices: list[ProblemOut] = Field(description="Taken, but worth saying.")
     proposed_mode: str

@@ -11,7 +11,9 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI, Swagger
 
+import scheduling.addresses  # noqa: F401  # the converter "any"
 from scheduling.api import clusters, errors, events, explanations, map, nodes, pod_groups
+from scheduling.api.parsing import JsonParser
 from scheduling.api.rendering import JsonRenderer
 from scheduling.services import tokens
 
@@ -52,6 +54,7 @@ api = NinjaAPI(
     urls_namespace="api-1",
     docs=Swagger(settings={"docExpansion": "none", "validatorUrl": ""}),
     docs_decorator=_signed_in,
+    parser=JsonParser(),
     renderer=JsonRenderer(),
 )
 errors.install(api)

@@ -13,10 +13,9 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import resolve_url
+from django.shortcuts import render, resolve_url
 from django.utils import timezone
 from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods
 
 from scheduling.console import zones
 from scheduling.models import Cluster
@@ -25,6 +24,8 @@ from scheduling.selectors import clusters
 VIEW = "scheduling.view_cluster"
 OPERATE = "scheduling.operate_cluster"
 SWITCH_GATE = "scheduling.switch_gate"
+SIGNED_IN = ""
+"""In place of a permission: for everybody who has signed in."""
 
 View = Callable[..., HttpResponse]
 
@@ -36,18 +37,28 @@ def _sign_in_again(request: HttpRequest) -> HttpResponse:
     return HttpResponse(status=401, headers={"HX-Redirect": f"{resolve_url(settings.LOGIN_URL)}?{query}"})
 
 
+def _not_allowed(request: HttpRequest, allowed: tuple[str, ...]) -> HttpResponse:
+    """For people who open an address that a form sends to: a page, not an empty answer."""
+    response = render(request, "405.html", status=405)
+    response["Allow"] = ", ".join(allowed)
+    return response
+
+
 def page(permission: str, *methods: str) -> Callable[[View], View]:
-    """A view that needs ``permission`` and answers ``methods`` (GET and HEAD unless told otherwise).
+    """A view that needs ``permission`` (``SIGNED_IN``: none) and answers ``methods`` (GET and HEAD unless
+    told otherwise).
 
     A ``cluster`` in the address reaches the view as a Cluster; an unknown one is 404. The permission is
     checked first.
     """
 
+    allowed = methods or ("GET", "HEAD")
+
     def decorate(view: View) -> View:
         @wraps(view)
         def checked(request: HttpRequest, **parts: Any) -> HttpResponse:
             user = request.user
-            if not user.is_active or not user.has_perm(permission):
+            if not user.is_active or (permission != SIGNED_IN and not user.has_perm(permission)):
                 raise PermissionDenied
             if "cluster" in parts:
                 try:
@@ -59,12 +70,13 @@ def page(permission: str, *methods: str) -> Callable[[View], View]:
 
         @wraps(view)
         def guarded(request: HttpRequest, **parts: Any) -> HttpResponse:
+            if request.method not in allowed:
+                return _not_allowed(request, allowed)
             if "HX-Request" in request.headers and not request.user.is_authenticated:
                 return _sign_in_again(request)
             return login_required(checked)(request, **parts)
 
-        answer: View = require_http_methods(methods or ("GET", "HEAD"))(guarded)
-        answer.permission = permission  # type: ignore[attr-defined]  # for the test that no view is without one
-        return answer
+        guarded.permission = permission  # type: ignore[attr-defined]  # for the test that no view is without one
+        return guarded
 
     return decorate

@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from scheduling.services.problems import Refused
+from scheduling.storable import is_storable
 from scheduling.wording import problems
 
 
@@ -21,7 +22,8 @@ def actor(request: HttpRequest) -> str:
 
 def command_id(request: HttpRequest) -> str:
     """The form's own id: the same form sent twice is one command. "" lets the service make one."""
-    return request.POST.get("command_id", "")[:64]
+    given = request.POST.get("command_id", "")[:64]
+    return given if is_storable(given) else ""
 
 
 def carry_out(request: HttpRequest, command: Callable[[], Any], done: str, then: str) -> HttpResponse:

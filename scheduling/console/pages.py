@@ -35,11 +35,13 @@ def show(
     navigation.
     """
     user = request.user
+    may_view = user.has_perm(access.VIEW)
     frame: dict[str, Any] = {
         "cluster": cluster,
-        "cluster_names": clusters.names(),
+        "cluster_names": clusters.names() if may_view else [],
         "here": here,
         "zone_choice": zones.choice(request),
+        "may_view": may_view,
         "may_operate": user.has_perm(access.OPERATE),
         "may_switch": user.has_perm(access.SWITCH_GATE),
     }

@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+import scheduling.addresses  # noqa: F401  # the converter "quoted"
 from scheduling.console.views import (
     cluster_settings,
     clusters,
@@ -37,7 +38,7 @@ urlpatterns = [
     path(f"{GROUP}/end", pod_group.end, name="pod-group-end"),
     path(f"{GROUP}/changes", remedies.changes, name="pod-group-changes"),
     path(f"{GROUP}/upstream", remedies.upstream, name="pod-group-upstream"),
-    path(f"{GROUP}/pods/<str:uid>/delete", pod_group.delete_member, name="member-delete"),
+    path(f"{GROUP}/pods/<quoted:uid>/delete", pod_group.delete_member, name="member-delete"),
     path("c/<slug:cluster>/domains/", domains.domain_list, name="domains"),
     path("c/<slug:cluster>/domains/<path:value>", domains.domain_page, name="domain"),
     path("c/<slug:cluster>/nodes/", nodes.node_list, name="nodes"),
@@ -48,6 +49,7 @@ urlpatterns = [
     path("c/<slug:cluster>/history/<int:seq>", history.event_page, name="event"),
     path("c/<slug:cluster>/submit", submit.submit_page, name="submit"),
     path("c/<slug:cluster>/settings", cluster_settings.settings_page, name="cluster-settings"),
+    path("c/<slug:cluster>/gates-banner", cluster_settings.gates_banner, name="gates-banner"),
     path("c/<slug:cluster>/gates/<str:gate>", cluster_settings.gate, name="gate"),
     path("c/<slug:cluster>/mode", cluster_settings.mode, name="mode"),
     path("settings", user_settings.settings_page, name="settings"),

@@ -16,6 +16,7 @@ from django.http import HttpRequest
 from scheduling.live.hub import FeedLost, Subscription, hub
 from scheduling.live.protocol import BadMessage, Close, decode
 from scheduling.models import Cluster
+from scheduling.storable import is_storable
 
 SEND_SECONDS = 10.0
 """A browser that does not take a message in this time is let go; it asks again when it is back."""
@@ -40,7 +41,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         self.tasks: list[asyncio.Task[None]] = []
         await self.accept()
         self.key = parse_qs(self.scope["query_string"].decode()).get("key", [""])[0] or None
-        if self.key is not None and len(self.key) > MAX_KEY:
+        if self.key is not None and (len(self.key) > MAX_KEY or not is_storable(self.key)):
             await self.close(Close.BAD_MESSAGE)
             return
         refusal = await self._refusal()

@@ -141,6 +141,8 @@ def _created(
         name_path,
         "is open: end it first, or take another name",
     )
+    if problems and name_path == "name":
+        raise Refused(problems)  # in a form the members' names follow from the group's: one fault, told once
     there = {pod.key for pod in state.pods.values()}
     problems += _twice("Pod", [pod.key for pod in pods], there, name_path, "exists already")
     if problems:
@@ -208,7 +210,9 @@ def _form_problems(form: WorkloadForm) -> list[Problem]:
         roles.add(template.role)
     members = sum(max(template.count, 0) for template in form.templates)
     if members > MOST_MEMBERS:
-        found.append(problem("templates", INVALID, f"{members} members: at most {MOST_MEMBERS} in one form"))
+        most = max(range(len(form.templates)), key=lambda index: form.templates[index].count)
+        message = f"{members} members: at most {MOST_MEMBERS} in one form"
+        found.append(problem(f"templates[{most}].count", INVALID, message))
     if form.policy == "gang" and not found and form.min_count > members:
         message = f"minCount {form.min_count} is more than the {members} members: it would be held for ever"
         found.append(problem("min_count", INVALID, message))
@@ -288,9 +292,12 @@ def _in_form(form: WorkloadForm, refusals: Sequence[Refusal]) -> list[Problem]:
         if bad.kind == "Pod":
             if named_wrong and bad.path.startswith("metadata"):
                 continue
-            path = f"templates[{names.index(bad.name)}].{_renamed(bad.path, _POD_FIELDS)}"
+            if bad.path.startswith("spec.priority"):
+                path = "priority"  # one field of the form, which every manifest made of it carries
+            else:
+                path = f"templates[{names.index(bad.name)}].{_renamed(bad.path, _POD_FIELDS)}"
         problems.append(Problem("PodGroup", form.namespace, form.name, path, bad.reason, bad.message))
-    return problems
+    return list(dict.fromkeys(problems))
 
 
 def _renamed(path: str, fields: Iterable[tuple[str, str]]) -> str:

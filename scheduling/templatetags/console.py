@@ -8,7 +8,7 @@ from django import template
 from django.forms import BoundField
 from django.utils.safestring import SafeString, mark_safe
 
-from scheduling.wording import problems, words
+from scheduling.wording import messages, problems, words
 
 register = template.Library()
 
@@ -77,6 +77,12 @@ def unmodelled(names: object) -> str:
 @register.filter
 def problem(value: object) -> str:
     return problems.sentence(value)
+
+
+@register.filter
+def message(text: str) -> str:
+    """What a reader of manifests said, in the reader's language where it is one of the common sentences."""
+    return messages.translated(text)
 
 
 @register.filter

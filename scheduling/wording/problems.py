@@ -8,17 +8,17 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from scheduling.wording import words
+from scheduling.wording import messages, words
 
 
 def sentence(problem: Any) -> str:
-    """A problem of an import or a form: reason in the reader's language, then the exact message with its
+    """A problem of an import or a form: reason and message in the reader's language (``messages``), with its
     field.
     """
     values = {
         "path": problem.path,
         "why": words.word(words.PROBLEMS, problem.reason),
-        "message": problem.message,
+        "message": messages.translated(problem.message),
     }
     if problem.path and problem.message:
         return gettext("%(path)s: %(why)s. %(message)s") % values

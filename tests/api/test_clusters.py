@@ -272,3 +272,15 @@ def test_no_token_is_ever_logged(
     viewer("GET", "/clusters", headers={"Authorization": f"Token {viewer.token}"})
     said = json.dumps([record.__dict__ for record in caplog.records], default=str)
     assert viewer.token not in said and viewer.token[4:] not in said
+
+
+def test_a_dry_run_says_whether_the_import_would_be_carried_out(cluster: Cluster, operator: Caller) -> None:
+    path, body = "/clusters/demo/import?dry_run=true", dump(node("more", "rack-1"), pod_group("bad", 0))
+
+    told = operator("POST", path, body).json()
+    with_partial = operator("POST", f"{path}&partial=true", body).json()
+
+    assert told["would_store"] is False and len(told["refused"]) == 1
+    assert with_partial["would_store"] is True
+    assert operator("POST", path, dump(node("more", "rack-1"))).json()["would_store"] is True
+    assert operator("POST", path, dump(NODES[0])).json()["would_store"] is False

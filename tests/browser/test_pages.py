@@ -52,7 +52,7 @@ COMES_LATER = {
 }
 """What a page asks for when it is shown."""
 
-WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "pod-group-generation"} | {
+WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "gates-banner", "pod-group-generation"} | {
     *("pod-group-changes", "pod-group-upstream"),
 }
 
@@ -175,3 +175,25 @@ def test_the_sign_in_and_error_pages_are_accessible(
             found[name] = problems
     context.close()
     assert found == {}
+
+
+@pytest.mark.parametrize("name", ["pending", "map", "map-table", "submit", "cluster-settings", "history"])
+def test_an_open_page_is_never_silent_about_a_gate(name: str, visitor: Callable[[str, str], Any]) -> None:
+    page = visitor("en", "light")
+    page.goto(TOURED[name])
+    page.wait_for_selector("#live-pill[data-state=live]")
+    page.evaluate("window.neverReloaded = true")
+    demo = Cluster.objects.get(name="demo")
+    banner = page.locator("p.gate-off")
+    assert banner.count() == 0
+
+    set_gate(cluster=demo, gate="GangScheduling", enabled=False, actor="ops")
+    banner.wait_for()
+    assert "Off: GangScheduling." in banner.inner_text()
+    if name == "cluster-settings":
+        page.locator("#gates .tag.off").wait_for()
+
+    set_gate(cluster=demo, gate="GangScheduling", enabled=True, actor="ops")
+    banner.wait_for(state="detached")
+    assert page.evaluate("window.neverReloaded") is True
+    assert page.faults == []

@@ -13,6 +13,8 @@ from scheduling.models import Cluster, PodRow
 from tests.console.support import RACK
 
 VIEW, OPERATE, SWITCH = "view_cluster", "operate_cluster", "switch_gate"
+SIGNED_IN = ""
+"""In the place of a permission: everybody who has signed in may."""
 GROUP = ["demo", "team-a", "fits"]
 WAITING = ["demo", "team-a", "wide"]
 
@@ -21,7 +23,7 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "home": (VIEW, [], "", 302),
     "clusters": (VIEW, [], "", 200),
     "import": (OPERATE, [], "", 200),
-    "make-demo": (OPERATE, [], "", 405),
+    "make-demo": (OPERATE, [], "", 302),
     "cluster": (VIEW, ["demo"], "", 302),
     "map": (VIEW, ["demo"], "", 200),
     "map-group": (VIEW, ["demo"], "?pg=team-a/wide", 200),
@@ -44,12 +46,13 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "event": (VIEW, ["demo", 1], "", 200),
     "submit": (OPERATE, ["demo"], "", 200),
     "cluster-settings": (VIEW, ["demo"], "", 200),
+    "gates-banner": (VIEW, ["demo"], "", 200),
     "gate": (SWITCH, ["demo", "GangScheduling"], "", 200),
     "mode": (SWITCH, ["demo"], "", 200),
-    "settings": (VIEW, [], "", 200),
-    "choose-zone": (VIEW, [], "", 405),
-    "token-create": (VIEW, [], "", 405),
-    "token-revoke": (VIEW, [1], "", 405),
+    "settings": (SIGNED_IN, [], "", 200),
+    "choose-zone": (SIGNED_IN, [], "", 405),
+    "token-create": (SIGNED_IN, [], "", 405),
+    "token-revoke": (SIGNED_IN, [1], "", 405),
 }
 VARIANTS = {
     "map as a table": ("map", "?view=table"),
@@ -86,7 +89,7 @@ def test_a_user_with_the_permission_is_answered(
         assert f'<html lang="{language}"' in response.content.decode()
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page[0] != SIGNED_IN])
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_without_the_permission_the_answer_is_403_whatever_the_method(
     name: str, method: str, cluster: Cluster, signed_in: Callable[..., Client]
@@ -100,6 +103,35 @@ def test_without_the_permission_the_answer_is_403_whatever_the_method(
     if response.status_code == 405:
         allowed = "post" if method == "get" else "get"
         assert getattr(client, allowed)(address(name, PAGES[name][2])).status_code == 403
+
+
+@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page[0] == SIGNED_IN])
+def test_pages_about_oneself_are_for_every_user(
+    name: str, cluster: Cluster, signed_in: Callable[..., Client]
+) -> None:
+    client = signed_in()
+    method = client.post if PAGES[name][3] == 405 else client.get
+
+    assert method(address(name)).status_code in (200, 302, 422)
+
+
+def test_a_user_without_a_role_learns_no_cluster_and_can_sign_out(
+    cluster: Cluster, signed_in: Callable[..., Client]
+) -> None:
+    client = signed_in()
+
+    for path, status in (("/settings", 200), ("/clusters/", 403), ("/c/demo/map", 403)):
+        page = client.get(path)
+        assert page.status_code == status
+        assert "demo" not in page.content.decode()
+        assert 'action="/logout/"' in page.content.decode()
+    assert client.post("/logout/").status_code == 302
+    assert client.get("/settings").status_code == 302
+
+
+@pytest.mark.parametrize("path", ["/clusters/", "/c/demo/map", "/c/demo/pending", "/settings"])
+def test_every_page_has_one_button_to_sign_out(path: str, cluster: Cluster, viewer: Client) -> None:
+    assert viewer.get(path).content.decode().count('action="/logout/"') == 1
 
 
 @pytest.mark.parametrize("name", PAGES)

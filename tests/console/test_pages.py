@@ -406,3 +406,67 @@ def test_a_group_whose_members_have_finished_says_so_in_list_and_page(viewer: Cl
 
     for path in ("/c/seen/podgroups/", "/c/seen/podgroups/team-a/done"):
         assert "All members have finished; nothing is left to place." in text(viewer.get(path))
+
+
+def test_the_address_that_makes_the_demo_leads_to_it(operator: Client, cluster: Cluster) -> None:
+    assert operator.get("/clusters/demo/", follow=True).redirect_chain[-1][0] == "/c/demo/map"
+
+
+def test_nothing_is_offered_to_be_submitted_to_an_observed_cluster(
+    operator: Client, cluster: Cluster
+) -> None:
+    offered = 'href="/c/demo/submit"'
+    assert offered in operator.get("/c/demo/pending").content.decode()
+
+    set_mode(cluster=cluster, mode="observed", actor="test")
+
+    assert offered not in operator.get("/c/demo/pending").content.decode()
+
+
+def test_a_member_that_was_bound_here_is_not_called_pending(viewer: Client, cluster: Cluster) -> None:
+    page = text(viewer.get("/c/demo/podgroups/team-a/fits"))
+
+    assert "fits-0 n11 bound" in page and "n11 Pending" not in page
+    assert "wide-0 – Pending" in text(viewer.get("/c/demo/podgroups/team-a/wide"))
+
+
+def test_one_member_is_not_called_members(viewer: Client, db: None) -> None:
+    group, pod = gang("lone", 1)
+    group["spec"]["schedulingPolicy"]["gang"]["minCount"] = 2
+    data = dump(node("n1", "r1"), group, pod)
+    import_cluster(name="small", request=ImportRequest(data=data, mode="simulated"), actor="test")
+    run_cycle(Cluster.objects.get(name="small").pk)
+
+    assert "1 member exists, minCount is 2" in text(viewer.get("/c/small/podgroups/team-a/lone"))
+
+
+def banner_of(page: str) -> str:
+    """The address that an open page asks for its banner."""
+    found = re.search(r'id="gates-banner"[^>]* hx-get="([^"]+)" hx-trigger="tas:advanced from:body"', page)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize("path", CLUSTER_PAGES)
+def test_an_open_page_learns_that_a_gate_was_switched(path: str, admin: Client, cluster: Cluster) -> None:
+    ask = banner_of(admin.get(path).content.decode())
+    assert admin.get(ask).status_code == 204
+
+    set_gate(cluster=cluster, gate="GenericWorkload", enabled=False, actor="test")
+    told = admin.get(ask)
+    again = banner_of(told.content.decode())
+
+    assert "TAS is off: constraint not enforced" in text(told) and "Off: GenericWorkload." in text(told)
+    assert 'role="alert"' in told.content.decode()
+    assert admin.get(again).status_code == 204
+    set_gate(cluster=cluster, gate="GenericWorkload", enabled=True, actor="test")
+    assert text(admin.get(again)) == ""
+
+
+def test_the_banner_costs_a_query_more_than_the_sign_in(viewer: Client, cluster: Cluster) -> None:
+    def queries(path: str) -> int:
+        with CaptureQueriesContext(connection) as asked:
+            viewer.get(path)
+        return len(asked)
+
+    assert queries("/c/demo/gates-banner?shown=") == queries("/c/nowhere/gates-banner?shown=")

@@ -208,3 +208,38 @@ def test_an_observed_cluster_takes_no_workload(operator: Client, cluster: Cluste
 
     assert "This cluster is observed." in text(operator.get(URL))
     assert operator.post(URL, form("submit")).status_code == 422
+
+
+@pytest.mark.parametrize("count", ["99999999999999999999", "10001"])
+def test_too_many_members_are_told_at_their_field(count: str, operator: Client, cluster: Cluster) -> None:
+    response = operator.post(URL, form("submit", **{"t0-count": count}))
+
+    assert response.status_code == 422
+    assert response.context["problems"] == []
+    assert response.context["form"].templates[0].form.errors["count"]
+
+
+def test_too_many_members_of_several_kinds_are_told_at_the_most(operator: Client, cluster: Cluster) -> None:
+    kinds = {"templates": "2", "t0-role": "a", "t0-count": "4000", "t1-role": "b", "t1-count": "9000"}
+
+    response = operator.post(URL, form("submit", **kinds))
+
+    shown = response.context["form"]
+    assert response.status_code == 422 and response.context["problems"] == []
+    assert shown.templates[1].form.errors["count"] and not shown.templates[0].form.errors
+
+
+def test_a_priority_that_is_too_large_is_told_at_the_priority(operator: Client, cluster: Cluster) -> None:
+    response = operator.post(URL, form("submit", priority="99999999999"))
+
+    assert response.status_code == 422
+    assert response.context["problems"] == []
+    assert len(response.context["form"].group.errors["priority"]) == 1
+    assert "templates[0]" not in text(response)
+
+
+def test_a_name_in_use_is_told_once(operator: Client, cluster: Cluster) -> None:
+    response = operator.post(URL, form("submit", namespace="team-a", name="wide"))
+
+    assert len(response.context["form"].group.errors["name"]) == 1
+    assert "Pod team-a/wide" not in text(response)

@@ -166,3 +166,35 @@ def test_a_node_of_no_rack_is_told(demo: Cluster, tmp_path: Path) -> None:
     path.write_bytes(dump(node("more", None)))
     tas("import", "demo", path)
     assert tas_json("explain", "demo", "team-a/wide")["unlabelled_nodes"] == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("events", "demo", "--limit", "-1"),
+        ("events", "demo", "--limit", "0"),
+        ("events", "demo", "--limit", "1000001"),
+        ("events", "demo", "--after", "-1"),
+        ("events", "demo", "--after", "99999999999999999999"),
+        ("groups", "demo", "--limit", "-1"),
+        ("events", "demo", "--type", "Bogus"),
+        ("events", "demo", "--subject", "bogus"),
+        ("groups", "demo", "--status", "bogus"),
+        ("events", "demo", "--name", "a\0"),
+        ("groups", "no\0such"),
+        ("explain", "demo", "a\0/b"),
+        ("events", "demo", "--name", "a\udcff"),
+    ],
+)
+def test_an_option_that_means_nothing_is_refused_with_its_name(words: tuple[str, ...], demo: Cluster) -> None:
+    with pytest.raises(CommandError) as error:
+        tas(*words)
+    option = words[2].removeprefix("--") if words[2:3] and words[2].startswith("--") else ""
+    assert option in str(error.value)
+
+
+def test_a_dry_run_of_what_would_be_refused_says_so(demo: Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_bytes(dump(pod_group("bad", 0), node("more", "rack-1")))
+    assert "Nothing would be stored" in tas("import", "demo", path, "--dry-run")
+    assert "Nothing would be stored" not in tas("import", "demo", path, "--dry-run", "--partial")

@@ -53,3 +53,10 @@ def test_an_unknown_user_token_or_lifetime_is_an_error(user: User) -> None:
     ):
         with pytest.raises(CommandError):
             run(*words)
+
+
+@pytest.mark.parametrize("days", ["99999999999", "3000000", "-1"])
+def test_a_lifetime_beyond_the_calendar_is_refused(days: str, user: User) -> None:
+    with pytest.raises(CommandError, match="No token was made: "):
+        run("create", "mika", "x", "--days", days)
+    assert not user.api_tokens.exists()

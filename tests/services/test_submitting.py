@@ -84,7 +84,7 @@ class TestForm:
             ({"priority": 2_000_000_000}, "priority"),
             ({"templates": ()}, "templates"),
             ({"templates": (MemberTemplate("", 0, {}),)}, "templates[0].count"),
-            ({"templates": (MemberTemplate("", 20_000, {}),)}, "templates"),
+            ({"templates": (MemberTemplate("", 20_000, {}),)}, "templates[0].count"),
             ({"templates": (MemberTemplate("", 2, {"cpu": "lots"}),)}, "templates[0].requests.cpu"),
             ({"templates": (MemberTemplate("", 2, {"cpu": "-1"}),)}, "templates[0].requests.cpu"),
             (

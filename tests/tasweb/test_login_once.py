@@ -81,3 +81,16 @@ def test_a_look_ahead_by_head_does_not_use_the_link_up(client, admin):
     assert client.head(address).status_code == 405
     client.get(address)
     assert signed_in(client)
+
+
+def test_a_void_link_says_so_on_the_sign_in_page_and_how_to_get_another(client, admin):
+    address = f"/login/once/{login_links.create(admin)}/"
+    client.get(address)
+    client.logout()
+    page = client.get(address, follow=True).content.decode()
+    assert "This sign-in link was used before or is too old." in page
+    assert "manage.py up" in page and "manage.py changepassword" in page
+
+
+def test_a_plain_visit_of_the_sign_in_page_says_nothing(client, admin):
+    assert "sign-in link" not in client.get("/login/").content.decode()

@@ -12,7 +12,7 @@ from scheduling.console import drafts
 from scheduling.engine.model import TAS_GATES
 from scheduling.services.clusters import ImportRequest
 from scheduling.services.problems import Problem
-from scheduling.wording import words
+from scheduling.wording import messages, words
 
 KINDS = ("Node", "Pod", "PodGroup")
 
@@ -101,7 +101,7 @@ class ImportForm(forms.Form):
         for problem in problems:
             field = problem.path.partition(".")[0]
             if problem.kind == "Cluster" and field in self.fields:
-                self.add_error(field, problem.message)
+                self.add_error(field, messages.translated(problem.message))
             else:
                 others.append(problem)
         return others

@@ -11,7 +11,9 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.services.problems import Problem
+from scheduling.services.submitting import MOST_MEMBERS
 from scheduling.services.workloads import MemberTemplate, WorkloadForm
+from scheduling.wording import messages
 from scheduling.wording import problems as wording
 
 MOST_TEMPLATES = 20
@@ -53,7 +55,7 @@ class TemplateForm(forms.Form):
     """One kind of member. Quantities are kept as typed; the service says what is wrong with them."""
 
     role = forms.CharField(label=_("Role (in the pods' names)"), required=False, max_length=63)
-    count = forms.IntegerField(label=_("Members"), min_value=1, initial=1)
+    count = forms.IntegerField(label=_("Members"), min_value=1, max_value=MOST_MEMBERS, initial=1)
     cpu = forms.CharField(label="cpu", required=False, max_length=40)
     memory = forms.CharField(label="memory", required=False, max_length=40)
     gpu = forms.CharField(label="nvidia.com/gpu", required=False, max_length=40)
@@ -199,7 +201,7 @@ class SubmitForm:
     def blame(self, found: Iterable[Problem]) -> None:
         """Put each problem at the field that its path names; what has no field stays in ``problems``."""
         for problem in found:
-            message = f"{wording.reason(problem)} {problem.message}".strip()
+            message = f"{wording.reason(problem)} {messages.translated(problem.message)}".strip()
             inner = _PATH.match(problem.path)
             if problem.path in self.group.fields:
                 self.group.add_error(problem.path, message)

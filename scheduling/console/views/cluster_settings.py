@@ -5,6 +5,7 @@ again.
 from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext
 
@@ -22,6 +23,20 @@ from scheduling.wording import words
 def settings_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     context = {"gates": [(name, cluster.gates.get(name, False)) for name in TAS_GATES]}
     return show(request, "cluster_settings.html", context, cluster=cluster, here="cluster-settings")
+
+
+@page(VIEW)
+def gates_banner(request: HttpRequest, cluster: Cluster) -> HttpResponse:
+    """What an open page asks when the log has grown: whether a gate is off now.
+
+    ``shown``: the gates that the page calls off, joined by commas. 204 while that is right, so that the
+    banner is not said again at every event; else the banner, or its empty place.
+    """
+    off = clusters.off_gates(cluster)
+    if request.GET.get("shown") == ",".join(off):
+        return HttpResponse(status=204)
+    context = {"cluster": cluster, "off_gates": off, "role": "alert"}
+    return render(request, "scheduling/parts/gates_banner.html", context)
 
 
 @page(SWITCH_GATE, "GET", "POST")

@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext
 
 from scheduling.console import zones
-from scheduling.console.access import VIEW, page
+from scheduling.console.access import SIGNED_IN, page
 from scheduling.console.forms.tokens import TokenForm
 from scheduling.console.pages import owner, show
 from scheduling.services import tokens
@@ -26,12 +26,12 @@ def _page(request: HttpRequest, form: TokenForm, *, plain: str = "", status: int
     return show(request, "settings.html", context, here="settings", status=status)
 
 
-@page(VIEW)
+@page(SIGNED_IN)
 def settings_page(request: HttpRequest) -> HttpResponse:
     return _page(request, TokenForm())
 
 
-@page(VIEW, "POST")
+@page(SIGNED_IN, "POST")
 def choose_zone(request: HttpRequest) -> HttpResponse:
     response = redirect("settings")
     chosen = request.POST.get("zone", "")
@@ -40,7 +40,7 @@ def choose_zone(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@page(VIEW, "POST")
+@page(SIGNED_IN, "POST")
 def create_token(request: HttpRequest) -> HttpResponse:
     """Shows the token once, in the answer to this very request: it is kept nowhere to show again."""
     form = TokenForm(request.POST)
@@ -54,7 +54,7 @@ def create_token(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@page(VIEW, "POST")
+@page(SIGNED_IN, "POST")
 def revoke_token(request: HttpRequest, token: int) -> HttpResponse:
     if tokens.revoke(user=owner(request), token_id=token):
         messages.success(request, gettext("The token was revoked."))

@@ -29,7 +29,9 @@ class Command(BaseCommand):
             for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
                 try:
                     cases = list(read_cases(file))
-                except (OSError, ValueError) as error:
+                except OSError as error:
+                    raise CommandError(f"{file}: {error.strerror}") from error
+                except ValueError as error:
                     raise CommandError(str(error)) from error
                 for case in cases:
                     result = run_case(case, options["profile"])

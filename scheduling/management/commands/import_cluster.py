@@ -31,7 +31,9 @@ def kinds(text: str) -> frozenset[str]:
 
 
 class Command(BaseCommand):
-    help = "Import what `kubectl get nodes,pods,podgroups -A -o json` printed; the same twice is once."
+    help = (
+        "Import what `kubectl get nodes,pods,podgroups.scheduling.k8s.io -A -o json` printed; twice is once."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="the cluster; a new name makes a new one")

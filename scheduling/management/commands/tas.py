@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import getpass
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from scheduling.api.commands import find_cluster, outcome
 from scheduling.api.errors import problem
 from scheduling.api.rendering import encode
 from scheduling.api.schemas import ErrorOut, PodGroupsOut
+from scheduling.ledger.events import CATALOGUE
 from scheduling.ledger.store import ConflictingAppend
 from scheduling.management.commands.import_cluster import gate
+from scheduling.models import PodGroupRow
 from scheduling.selectors import history
 from scheduling.selectors import pod_groups as groups
 from scheduling.selectors.history import Filters
@@ -27,7 +30,15 @@ from scheduling.services import workloads
 from scheduling.services.clusters import ImportRequest, import_cluster, preview_import
 from scheduling.services.explain import investigate
 from scheduling.services.problems import NOT_FOUND, Refused
+from scheduling.storable import is_storable, shown
 from scheduling.wording import units
+
+MOST_ROWS = 1_000_000
+"""More than this in one table or at once in memory is a slip of the pen; `--after` goes on from there."""
+
+LAST_SEQ = 2**63 - 1
+
+SUBJECTS = ("cluster", "node", "workload", "podgroup", "pod")
 
 REFUSED = 3
 """Exit code of a command that a service refused; nothing was stored."""
@@ -43,6 +54,21 @@ def read(name: str) -> bytes:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise CommandError(f"{name}: {error.strerror}") from error
+
+
+def within(least: int, most: int) -> Callable[[str], int]:
+    """The type of an option: a whole number of that range."""
+
+    def number(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{value} is not from {least} to {most}")
+        return value
+
+    return number
 
 
 class Command(BaseCommand):
@@ -65,6 +91,9 @@ class Command(BaseCommand):
             getattr(self, f"{name}_arguments")(action)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        for name, value in options.items():
+            if isinstance(value, str) and not is_storable(value):
+                raise CommandError(f"{name}: {shown(value)} is not text in UTF-8")
         try:
             getattr(self, f"{options['action']}_")(**options)
         except Refused as error:
@@ -109,7 +138,7 @@ class Command(BaseCommand):
         else:
             report = import_cluster(name=cluster, request=wanted, actor=actor())
         if json:
-            return self.document(clusters.import_out(report, dry_run=dry_run))
+            return self.document(clusters.import_out(report, dry_run=dry_run, partial=wanted.partial))
         kinds = sorted({*report.added, *report.updated, *report.removed, *report.unchanged})
         columns = (report.added, report.updated, report.unchanged)
         rows = [
@@ -119,6 +148,8 @@ class Command(BaseCommand):
         self.table(("kind", "added", "updated", "unchanged", "removed"), rows)
         for found in (*report.refused, *report.notices):
             self.stdout.write(f"- {found}")
+        if dry_run and report.refused and not wanted.partial:
+            self.stdout.write("Nothing would be stored: what is refused refuses all, unless --partial.")
         self.stdout.write("Nothing was stored." if dry_run else f"{report.cluster} is at event {report.seq}.")
 
     # --- submit
@@ -138,10 +169,10 @@ class Command(BaseCommand):
 
     def groups_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--status", default="", help="scheduled, pending, held, error, finished, empty or degraded"
+            "--status", default="", choices=(*PodGroupRow.Status.values, "degraded"), help="its state"
         )
         parser.add_argument("--namespace", default="")
-        parser.add_argument("--limit", type=int, default=100)
+        parser.add_argument("--limit", type=within(1, MOST_ROWS), default=100)
 
     def groups_(
         self, *, cluster: str, json: bool, status: str, namespace: str, limit: int, **options: Any
@@ -220,10 +251,20 @@ class Command(BaseCommand):
     # --- events
 
     def events_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--after", type=int, help="from there on, oldest first; else the newest")
-        for name in ("type", "subject", "namespace", "name", "actor"):
+        parser.add_argument(
+            "--after", type=within(0, LAST_SEQ), help="from there on, oldest first; else the newest"
+        )
+        parser.add_argument(
+            "--type",
+            default="",
+            choices=tuple(CATALOGUE),
+            metavar="TYPE",
+            help="an event type, such as PodGroupPlaced",
+        )
+        parser.add_argument("--subject", default="", choices=SUBJECTS, help="kind of the object it is about")
+        for name in ("namespace", "name", "actor"):
             parser.add_argument(f"--{name}", default="")
-        parser.add_argument("--limit", type=int, default=50)
+        parser.add_argument("--limit", type=within(1, MOST_ROWS), default=50)
 
     def events_(self, *, cluster: str, json: bool, after: int | None, limit: int, **options: Any) -> None:
         wanted = {name: options[name] for name in ("type", "subject", "namespace", "name", "actor")}

@@ -44,7 +44,13 @@ class Command(BaseCommand):
             raise CommandError(f"{user} has no token {options['id']}.")
 
     def create(self, user: User, name: str, days: int | None) -> None:
-        expires_at = None if days is None else timezone.now() + timedelta(days=days)
+        try:
+            expires_at = None if days is None else timezone.now() + timedelta(days=days)
+        except OverflowError as error:
+            raise CommandError(
+                f"No token was made: {days} days from now is beyond the calendar; leave --days out for one "
+                "that holds for ever."
+            ) from error
         try:
             _, plain = tokens.create_token(user=user, name=name, expires_at=expires_at)
         except ValueError as error:

@@ -57,6 +57,8 @@ def messages(root: Path) -> Iterator[Found]:
             stream = io.BytesIO(_python_of(path).encode())
             for line, keyword_found, found, _comments in extract_python(stream, KEYWORDS, [], {}):
                 function = str(keyword_found)
+                if found is None:
+                    continue  # its argument is no literal: the sentences are marked where they stand
                 parts = [found] if isinstance(found, str) else list(found)
                 keyword = KEYWORDS[function]
                 context = parts.pop(0) if keyword and isinstance(keyword[0], tuple) else None

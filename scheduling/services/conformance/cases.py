@@ -42,20 +42,35 @@ def read_cases(path: Path) -> Iterator[Case]:
 
     Raises ValueError naming file and line for text that is no case.
     """
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                case = json.loads(line)
-                yield {
-                    **case,
-                    "name": str(case["name"]),
-                    "stages": list(case["stages"]),
-                    "directory": path.parent,
-                }
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{path}, line {number}: no conformance case ({error!r})") from error
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: this is not UTF-8 text") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            case = json.loads(line)
+        except json.JSONDecodeError as error:
+            where = f"{path}, line {number}, column {error.colno}"
+            raise ValueError(f"{where}: this is not JSON ({error.msg})") from error
+        if fault := _fault(case):
+            raise ValueError(f"{path}, line {number}: {fault}")
+        yield {**case, "name": str(case["name"]), "directory": path.parent}
+
+
+def _fault(case: Any) -> str:
+    """Why this is no case; "" for one."""
+    if not isinstance(case, dict):
+        kinds = {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
+        return f"a case is a JSON object, this is {kinds.get(type(case), 'null')}"
+    for field in ("name", "stages"):
+        if field not in case:
+            return f"the case has no {field}"
+    stages = case["stages"]
+    if not isinstance(stages, list) or not all(isinstance(stage, dict) for stage in stages):
+        return "stages must be a list of objects"
+    return ""
 
 
 def run_case(case: Case, profile: str | None = None) -> Result:
