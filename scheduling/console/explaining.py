@@ -12,7 +12,7 @@ from typing import Any
 
 from scheduling.console import events
 from scheduling.engine.decision import Decision
-from scheduling.engine.reasons import Verdict
+from scheduling.engine.reasons import Reason, Verdict
 from scheduling.ledger.store import to_datetime
 from scheduling.models import Cluster, PodGroupRow
 from scheduling.selectors import clusters, history, pending, pod_groups
@@ -60,8 +60,10 @@ def _standing(row: PodGroupRow, observed: bool) -> tuple[str, str]:
     conflicted = row.verdict == Verdict.CONFLICTED
     if row.status == PodGroupRow.Status.ERROR:
         return str(Verdict.CONFLICTED), row.reason if conflicted else ""
+    # Whether the loss of a domain is open is for the next decision to say, when no member tells of it.
+    lost = conflicted and row.reason == Reason.DOMAIN_LOST and not row.bound and row.members > 0
     overtaken = (
-        conflicted
+        (conflicted and not lost)
         or (row.status == PodGroupRow.Status.PENDING and row.verdict == Verdict.HELD)
         or (row.status in _WAITING and row.verdict == Verdict.PLACED and not observed)
     )

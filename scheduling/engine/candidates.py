@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scheduling.engine.lost import open_loss
 from scheduling.engine.reasons import Reason
 from scheduling.engine.roster import Roster
 from scheduling.engine.state import ClusterState
@@ -35,6 +36,14 @@ class Conflict:
 def enforced(state: ClusterState, roster: Roster) -> bool:
     """Whether the group is held to one domain: it names a key and the gates are on."""
     return roster.group is not None and roster.group.topology_key != "" and state.tas_enforced
+
+
+def lost_domain(state: ClusterState, roster: Roster) -> Conflict | None:
+    """What keeps a group without bound members from going elsewhere: the loss of its domain is open. With
+    bound members ``candidates`` tells as much of the facts alone.
+    """
+    lost = open_loss(state, roster) if not roster.bound else None
+    return Conflict(Reason.DOMAIN_LOST, (), lost.nodes) if lost is not None else None
 
 
 def candidates(state: ClusterState, roster: Roster) -> Candidates | Conflict:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduling.engine import numa
-from scheduling.engine.candidates import Conflict, candidates
+from scheduling.engine.candidates import Conflict, candidates, lost_domain
 from scheduling.engine.change_plans import (
     MOST_NEW_NODES,
     Outlook,
@@ -189,7 +189,7 @@ def _plans(state: ClusterState, key: str, refusal: Decision) -> Iterator[Plan]:
     yield from _again(state, key, refusal, who)
     if numa.asked(state, key):
         return  # zones are no nodes: what nodes could do for them is not counted here
-    where = candidates(state, who)
+    where = lost_domain(state, who) or candidates(state, who)
     if isinstance(where, Conflict):
         yield from _found_again(state, where, refusal.topology_key)
         return
@@ -202,11 +202,12 @@ def _plans(state: ClusterState, key: str, refusal: Decision) -> Iterator[Plan]:
 
 def _again(state: ClusterState, key: str, refusal: Decision, who: Roster) -> Iterator[Plan]:
     """The group as a new generation: bound to no domain, or with the minCount of the best one."""
-    if state.groups[key].policy != "gang" and not who.bound:
+    conflicted = refusal.verdict == Verdict.CONFLICTED
+    if state.groups[key].policy != "gang" and not who.bound and not conflicted:
         return
     fits, least = refusal.fits, who.need
     held = refusal.verdict == Verdict.HELD
-    if held or (who.bound and (refusal.enforced or refusal.verdict == Verdict.CONFLICTED)):
+    if held or conflicted or (who.bound and refusal.enforced):
         least = min(who.need, len(who.bound) + len(who.waiting))
         same = NewGeneration(least, who.need, len(who.bound))
         anew = _after(state, key, (same,)) if least else refusal

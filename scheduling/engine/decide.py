@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from scheduling.engine import mixed, numa, pairwise, uniform
-from scheduling.engine.candidates import Candidates, Conflict, candidates, enforced
+from scheduling.engine.candidates import Candidates, Conflict, candidates, enforced, lost_domain
 from scheduling.engine.capacity import Field, field, held_by
 from scheduling.engine.counts import DomainRows
 from scheduling.engine.decision import Decision, DomainCount, Funnel, ShapeCount, VerdictSummary
@@ -52,7 +52,7 @@ def _decide_exact(state: ClusterState, group_key: str) -> Decision:
     held = held_reason(who)
     if held is not None:
         return replace(start, verdict=Verdict.HELD, reason=held)
-    where = undisputed(state, who)
+    where = lost_domain(state, who) or undisputed(state, who)
     if isinstance(where, Conflict):
         return replace(
             start,

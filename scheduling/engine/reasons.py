@@ -72,7 +72,8 @@ MEANINGS: dict[Reason, Meaning] = {
         "room in that domain, or a new generation",
     ),
     Reason.DOMAIN_LOST: Meaning(
-        "The node of a bound member is gone or no longer carries the key, so its domain cannot be told.",
+        "The node of a bound member is gone or no longer carries the key, so its domain cannot be told; or "
+        "all members were lost together with every node of their domain.",
         "the node coming back, or a new generation",
     ),
     Reason.CONFLICTING_DOMAINS: Meaning(

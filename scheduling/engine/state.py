@@ -19,6 +19,7 @@ from scheduling.engine.buckets import Buckets
 from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.eligibility import bar
+from scheduling.engine.lost import Home, Lost
 from scheduling.engine.model import TAS_GATES, Eligibility, HostPort, Node, Pod, PodGroup, PodTerm
 from scheduling.engine.numa_names import node_of
 from scheduling.engine.shapes import Bars, DomainCounts, Requests, ShapeIndex, ShapeView
@@ -41,6 +42,7 @@ class ClusterState:
     ``turns``: when that was, and how many attempts failed in a row. ``rosters``: kept by ``roster.roster``,
     forgotten here when a group or one of its pods changes.
     ``apart_as_of``: another object whenever ``apart`` has changed; ``ever_apart``: whether there was any.
+    ``homes`` and ``lost``: by group key, what ``lost`` keeps of domains that went away.
     ``zone_of``: pod uid -> NUMA domain that it was placed in, as long as the pod is on that node.
     ``zone_view`` and ``stale_zones`` (nodes that changed since) belong to ``numa_view``.
     """
@@ -54,6 +56,8 @@ class ClusterState:
         self.groups: dict[str, PodGroup] = {}
         self.verdicts: dict[str, VerdictSummary] = {}
         self.turns: dict[str, Turn] = {}
+        self.homes: dict[str, Home] = {}
+        self.lost: dict[str, Lost] = {}
         self.columns = Columns()
         self._by_group: Buckets[str] = Buckets()
         self._by_node: Buckets[str] = Buckets()
@@ -254,6 +258,7 @@ class ClusterState:
         if old is not None and old.uid != group.uid:
             self.verdicts.pop(group.key, None)
             self.turns.pop(group.key, None)
+            self.free_domain(group.key)
         self.groups[group.key] = group
         self.rosters.pop(group.key, None)
 
@@ -264,10 +269,16 @@ class ClusterState:
             del self.groups[key]
             self.verdicts.pop(key, None)
             self.turns.pop(key, None)
+            self.free_domain(key)
             self.rosters.pop(key, None)
 
     def record_verdict(self, key: str, summary: VerdictSummary) -> None:
         self.verdicts[key] = summary
+
+    def free_domain(self, key: str) -> None:
+        """Forget the domain that went away under the group."""
+        self.homes.pop(key, None)
+        self.lost.pop(key, None)
 
     def record_turn(self, key: str, turn: Turn) -> None:
         self.turns[key] = turn
@@ -284,6 +295,7 @@ class ClusterState:
         other.groups = self.groups.copy()
         other.verdicts = self.verdicts.copy()
         other.turns = self.turns.copy()
+        other.homes, other.lost = self.homes.copy(), self.lost.copy()
         other.columns = self.columns.copy()
         other._by_group = self._by_group.copy()
         other._by_node = self._by_node.copy()

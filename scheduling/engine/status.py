@@ -3,7 +3,8 @@
 Precedence, first that applies: ``empty`` (no pod names it), ``finished`` (every pod that names it has
 finished), ``error`` (evaluated and its facts contradict each other), ``scheduled`` (at least minCount
 members on nodes, 1 for basic), ``held`` (the PodGroup is missing or fewer members than minCount can be
-placed), ``pending``.
+placed), ``pending`` (also while the loss of its domain keeps it from being placed elsewhere: that is a
+matter of history).
 """
 
 from __future__ import annotations

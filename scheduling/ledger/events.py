@@ -365,6 +365,23 @@ class PodGroupConflicted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class DomainLost(Event):
+    """No node carries the value ``domain`` of the key any more, under a group that was in it: nothing of this
+    generation is placed elsewhere until one does. Written before the decision. ``nodes``: where its members
+    were, sorted.
+    """
+
+    SUBJECT: ClassVar[str] = "podgroup"
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    topology_key: str
+    domain: str
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PodGroupSettled(Event):
     """The facts of a conflicted group agree again, and nothing of it is left to place: no decision stands."""
 
@@ -421,6 +438,7 @@ CATALOGUE: dict[str, type[Event]] = {
         PodGroupHeld,
         PodGroupConflicted,
         PodGroupSettled,
+        DomainLost,
         PlacementForecast,
     )
 }

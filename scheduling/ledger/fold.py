@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import singledispatch
 
+from scheduling.engine import lost
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.reasons import Verdict
@@ -35,6 +36,9 @@ def apply(state: ClusterState, recorded: Recorded | e.Event, seq: int | None = N
         state.seq = seq
     if isinstance(event, _Decision):
         _take_turn(state, event, at, cause)
+    elif isinstance(event, e.DomainLost):
+        loss = lost.Lost(event.uid, event.domain, event.nodes, state.seq)
+        state.lost[f"{event.namespace}/{event.name}"] = loss
 
 
 def fold(state: ClusterState, recorded: Iterable[Recorded]) -> ClusterState:
@@ -79,12 +83,14 @@ def _feature_gate_changed(event: e.FeatureGateChanged, state: ClusterState) -> N
 
 @_change.register(e.SnapshotImported)
 @_change.register(e.WorkloadAdded)
+@_change.register(e.DomainLost)
 def _no_change(event: e.Event, state: ClusterState) -> None:
-    """Nothing that decisions depend on."""
+    """Nothing that decisions depend on; ``apply`` keeps a lost domain with its seq."""
 
 
 @_change.register
 def _node_added(event: e.NodeAdded, state: ClusterState) -> None:
+    lost.node_changes(state, event.node.name, event.node)
     state.set_node(event.node)
 
 
@@ -93,12 +99,17 @@ def _node_updated(event: e.NodeUpdated, state: ClusterState) -> None:
     node = state.nodes.get(event.name)
     if node is None or node.uid != event.uid:
         raise BrokenHistory(f"node {event.name} ({event.uid}) changed, but it is not there")
-    state.set_node(event.changed(node))
+    new = event.changed(node)
+    lost.node_changes(state, event.name, new)
+    state.set_node(new)
 
 
 @_change.register
 def _node_removed(event: e.NodeRemoved, state: ClusterState) -> None:
     # Pods that were bound to it stay as they are: facts, until something is known of them.
+    node = state.nodes.get(event.name)
+    if node is not None and node.uid == event.uid:
+        lost.node_changes(state, event.name, None)
     state.remove_node(event.name, event.uid)
 
 
@@ -137,6 +148,9 @@ def _pod_updated(event: e.PodUpdated, state: ClusterState) -> None:
 
 @_change.register
 def _pod_removed(event: e.PodRemoved, state: ClusterState) -> None:
+    pod = state.pods.get(event.uid)
+    if pod is not None and event.reason == "node_lost":
+        lost.pod_is_lost(state, pod)
     state.remove_pod(event.uid)
 
 
@@ -148,6 +162,7 @@ def _pod_group_placed(event: e.PodGroupPlaced, state: ClusterState) -> None:
     zone = event.domain if event.enforced and event.topology_key == NUMA_KEY else ""
     for uid, _, node in event.assignments:
         state.bind(uid, node, zone)
+    state.free_domain(f"{event.namespace}/{event.name}")  # its members tell where it is again
     _record(event, state, Verdict.PLACED, "", event.domain, event.fits)
 
 
@@ -158,6 +173,8 @@ def _placement_forecast(event: e.PlacementForecast, state: ClusterState) -> None
 
 @_change.register
 def _pod_group_unschedulable(event: e.PodGroupUnschedulable, state: ClusterState) -> None:
+    if not event.bound:  # it was looked for in every domain: none holds it
+        state.free_domain(f"{event.namespace}/{event.name}")
     _record(event, state, event.verdict, event.reason, event.domain, event.fits)
 
 

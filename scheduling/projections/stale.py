@@ -36,6 +36,7 @@ def mark(tables: Tables, event: Event) -> None:
             | e.PodGroupHeld()
             | e.PodGroupConflicted()
             | e.PodGroupSettled()
+            | e.DomainLost()
             | e.PlacementForecast()
         ):
             tables.stale_groups.add(f"{event.namespace}/{event.name}")

@@ -165,6 +165,7 @@ class Touched:
                 | e.PodGroupHeld()
                 | e.PodGroupConflicted()
                 | e.PodGroupSettled()
+                | e.DomainLost()
                 | e.PlacementForecast()
             ):
                 self._group(event.namespace, event.name, event.uid)

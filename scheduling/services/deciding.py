@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
+from scheduling.engine.lost import newly_lost
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.queue import is_conflicted, waiting
 from scheduling.engine.reasons import Verdict
+from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import fold
 from scheduling.ledger.events import (
+    DomainLost,
     DomainTable,
     Event,
     PlacementForecast,
@@ -54,6 +57,8 @@ def decided(
     Each holds on the log right before it: a refusal is told after the placements of the cycle, since what
     those take changes its numbers. So a second cycle on the same facts has no news.
 
+    A domain that is lost is told before all decisions of the cycle.
+
     ``now_ms`` changes nothing: the order of the queue comes from the objects' own times, so a replay decides
     the same. In an observed cluster a group that would be placed gives a forecast. Other groups of the cycle
     find its room taken, as they would if the forecast came true; the next cycle starts from the facts again.
@@ -65,6 +70,12 @@ def decided(
     keys = [key for key in keys if key in causes]
     contention = Contention(state, profile)
     seq = state.seq
+    for key in keys:
+        loss = _newly_lost(ahead, key)
+        if loss is not None:
+            fold.apply(ahead, loss, ahead.seq)
+            seq += 1
+            yield Told(loss, causes[key])
     while keys:
         refusals: list[tuple[str, Event]] = []
         stand_from = 0  # refusals before this one were decided before room was taken: they are decided again
@@ -125,6 +136,22 @@ def _turn(ahead: ClusterState, key: str, profile: str) -> _Turn:
             for uid, node in decision.assignments:
                 ahead.bind(uid, node, zone)
             return turn  # the forecast is what is known of the group, left-over members included
+
+
+def _newly_lost(state: ClusterState, key: str) -> DomainLost | None:
+    group = state.groups.get(key)
+    home = newly_lost(state, roster(state, key)) if group is not None else None
+    if group is None or home is None:
+        return None
+    return DomainLost(
+        namespace=group.namespace,
+        name=group.name,
+        uid=group.uid,
+        generation=group.generation,
+        topology_key=group.topology_key,
+        domain=home.domain,
+        nodes=home.nodes,
+    )
 
 
 def _apply(ahead: ClusterState, key: str, event: Event) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from scheduling.engine.lost import brought_back, homeless
 from scheduling.engine.queue import waiting
 from scheduling.engine.requeue import Change, Changes, Kind, always_decided, could_help
 from scheduling.engine.state import ClusterState
@@ -101,10 +102,12 @@ def changes_of(state: ClusterState, recorded: Recorded) -> Iterator[Change]:
         case e.NodeAdded(node):
             yield Change(seq, Kind.JOINED, node.name)
             yield from _of_bound(state, seq, node.name)
+            yield from _of_keys(seq, brought_back(state, node.labels))
         case e.NodeUpdated() as event:
             yield from _of_node(state, seq, event)
         case e.NodeRemoved(name):
             yield from _of_bound(state, seq, name)
+            yield from _of_keys(seq, homeless(state))
             yield Change(seq, Kind.OTHER)
         case e.PodAdded(pod):
             yield from _of_group(state, seq, pod.key, pod.group_key)
@@ -146,6 +149,8 @@ def _of_node(state: ClusterState, seq: int, event: e.NodeUpdated) -> Iterator[Ch
         yield Change(seq, kind, event.name)
     if Kind.RELABELLED in kinds:
         yield from _of_bound(state, seq, event.name)
+        yield from _of_keys(seq, brought_back(state, dict(event.changes)["labels"]))
+        yield from _of_keys(seq, homeless(state))
 
 
 _HOLDS_ROOM = {"node", "phase", "shape"}
@@ -173,4 +178,10 @@ def _of_group(state: ClusterState, seq: int, pod_key: str, group_key: str) -> It
 def _of_bound(state: ClusterState, seq: int, node: str) -> Iterator[Change]:
     """The groups with members on a node of that name: whether they lie in a domain may be another matter."""
     for key in sorted({pod.group_key for pod in state.pods_on(node)} - {""}):
+        yield Change(seq, Kind.GROUP, group=key)
+
+
+def _of_keys(seq: int, keys: Iterable[str]) -> Iterator[Change]:
+    """Groups whose domain went away or came back with a node."""
+    for key in keys:
         yield Change(seq, Kind.GROUP, group=key)

@@ -323,6 +323,11 @@ def _conflicted(facts: Facts) -> Sentences:
             "The NUMA zone of a bound member is not known: it was not placed in one here, or its node no "
             "longer tells of it."
         )
+    elif facts.reason == Reason.DOMAIN_LOST and not facts.bound:
+        headline = gettext(
+            "The domain of its lost members is gone: no node carries its value any more, and nothing is "
+            "placed elsewhere."
+        )
     if not headline:
         headline = gettext("The facts contradict each other; nothing is guessed.")
     details = [

@@ -238,6 +238,23 @@ def _conflict(event: log.PodGroupConflicted) -> str:
     return _about(event, joined(parts))
 
 
+def _domain_lost(event: log.DomainLost) -> str:
+    values = {
+        "group": f"{event.namespace}/{event.name}",
+        "domain": event.domain,
+        "key": event.topology_key,
+        "nodes": ", ".join(event.nodes),
+    }
+    return (
+        gettext(
+            "PodGroup %(group)s lost its domain %(domain)s: no node carries that value of %(key)s any more. "
+            "Its members were on: %(nodes)s. Nothing of this generation is placed elsewhere until a node "
+            "does."
+        )
+        % values
+    )
+
+
 def _settled(event: log.PodGroupSettled) -> str:
     what = gettext("The facts agree again; %(bound)s of %(members)s members are bound.")
     return _about(event, what % {"bound": units.count(event.bound), "members": units.count(event.members)})
@@ -263,6 +280,7 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     "PodGroupHeld": _decision,
     "PodGroupConflicted": _conflict,
     "PodGroupSettled": _settled,
+    "DomainLost": _domain_lost,
     "PlacementForecast": _decision,
 }
 """One maker of sentences for each event type; a test holds it and the catalogue together."""

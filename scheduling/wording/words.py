@@ -150,6 +150,7 @@ EVENT_TYPES: dict[str, Any] = {
     "PodGroupHeld": _("PodGroup held"),
     "PodGroupConflicted": _("PodGroup conflicted"),
     "PodGroupSettled": _("PodGroup no longer conflicted"),
+    "DomainLost": _("Domain lost"),
     "PlacementForecast": _("placement forecast"),
 }
 

@@ -82,6 +82,7 @@ EVENTS: list[log.Event] = [
     log.PodGroupHeld("team-a", "train", "u3", 1, "not_enough_pods", 8, 3),
     log.PodGroupConflicted("team-a", "train", "u3", 1, "conflicting_domains", ("r1", "r2"), ("n9",), 8, 8, 2),
     log.PodGroupSettled("team-a", "train", "u3", 1, 8, 8, 8),
+    log.DomainLost("team-a", "train", "u3", 1, RACK, "rack-1", ("n1", "n2")),
     log.PlacementForecast(**PLACED),
     log.PlacementForecast(**PLACED | {"enforced": False, "domain": ""}),
 ]  # fmt: skip

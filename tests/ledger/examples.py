@@ -103,6 +103,7 @@ EXAMPLES: tuple[e.Event, ...] = (
         "ml", "train", "group-uid-1", 1, "conflicting_domains", ("r1", "r2"), ("n9",), 2, 2, 2
     ),
     e.PodGroupSettled("ml", "train", "group-uid-1", 1, 2, 2, 2),
+    e.DomainLost("ml", "train", "group-uid-1", 1, RACK, "r1", ("n1", "n2")),
     e.PlacementForecast(**_PLACED),
 )  # fmt: skip
 

@@ -170,6 +170,7 @@ class Teller:
                     e.PodGroupHeld(*about, "not_enough_pods", need, len(members), bound),
                     e.PodGroupConflicted(*about, "domain_lost", ("r1",), ("n9",), need, len(members), bound),
                     e.PodGroupSettled(*about, need, len(members), bound),
+                    e.DomainLost(*about, group.topology_key, "r1", ("n9",)),
                 )
             )
         ]  # fmt: skip
