@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import fold
-from scheduling.ledger.events import PodGroupPlaced, PodGroupUnschedulable
+from scheduling.ledger.events import DomainLost, PodGroupPlaced, PodGroupUnschedulable
 from scheduling.services.deciding import cycle_events
 from scheduling.services.members import delete_member_events, end_group_events
 from scheduling.services.problems import Refused
@@ -146,11 +146,26 @@ class Cluster(RuleBasedStateMachine):
         """Each is judged on the log before it, so that what happens later cannot excuse or blame it."""
         for seq in range(self.replayed.seq + 1, len(self.stream.events) + 1):
             event = self.stream.events[seq - 1]
+            if isinstance(event, PodGroupPlaced):
+                self.judge_loss(self.replayed, event)
+            if isinstance(event, DomainLost):
+                labels = {node.label(event.topology_key) for node in self.replayed.nodes.values()}
+                assert event.domain not in labels
             fold.apply(self.replayed, event, seq)
             if isinstance(event, PodGroupPlaced):
                 self.judge(self.replayed, event)
             if isinstance(event, PodGroupUnschedulable) and event.bound < event.need:
                 assert event.reason and event.fits < event.need
+
+    def judge_loss(self, state: ClusterState, event: PodGroupPlaced) -> None:
+        """No member goes elsewhere while the loss of the domain is open. Here nobody else binds members, but
+        nodes may be relabelled under those that are on them.
+        """
+        lost = state.lost.get(f"{event.namespace}/{event.name}")
+        bound = [pod for pod in state.members(f"{event.namespace}/{event.name}") if pod.node]
+        if event.enforced and lost is not None and not bound:
+            labels = {node.label(event.topology_key) for node in state.nodes.values()}
+            assert lost.uid != event.uid or lost.domain in labels
 
     def judge(self, state: ClusterState, event: PodGroupPlaced) -> None:
         bound = [pod for pod in state.members(f"{event.namespace}/{event.name}") if pod.node]
@@ -178,6 +193,7 @@ class Cluster(RuleBasedStateMachine):
             state.pods,
         )
         assert (self.replayed.groups, self.replayed.verdicts) == (state.groups, state.verdicts)
+        assert (self.replayed.homes, self.replayed.lost) == (state.homes, state.lost)
 
 
 Cluster.TestCase.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)

@@ -370,8 +370,10 @@ def test_taking_a_node_of_a_bound_member_away_is_told_at_once() -> None:
     assert refusal(log.cycle()).reason == "sticky_domain"
     log.rest()
     log.commit(e.NodeRemoved("n1", "uid-n1"))
-    (told,) = log.cycle()
-    assert isinstance(told.event, e.PodGroupConflicted) and told.cause == log.state.seq - 1
+    removal = log.state.seq
+    lost, told = log.cycle()
+    assert isinstance(lost.event, e.DomainLost) and lost.cause == removal
+    assert isinstance(told.event, e.PodGroupConflicted) and told.cause == removal
 
 
 def test_a_newer_pod_that_gives_its_name_back_wakes_the_group_of_the_older() -> None:
