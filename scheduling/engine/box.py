@@ -40,6 +40,7 @@ class Box:
         nothing = np.zeros(len(rows), np.int64)
         self.free = np.stack([seen.room[r][rows] if r in seen.room else nothing for r in resources])
         self.open = np.stack([seen.open_at(kind, rows) for kind in range(len(seen.kinds))])
+        self._shut = ~self.open
         self.whole = whole[part]
         self._scale: Ints = self.free.max(axis=1, initial=1)
         self._wants = [np.flatnonzero(asks) for asks in self.asks]
@@ -162,10 +163,10 @@ class Box:
 
     def caps(self, free: Ints, kind: int) -> Ints:
         """Per node: members of one kind that it takes alone."""
-        caps: Ints = (free[self._wants[kind]] // self._each[kind]).min(axis=0)
+        caps: Ints = np.minimum.reduce(free[self._wants[kind]] // self._each[kind])
         np.minimum(caps, COUNT_LIMIT, out=caps)
         np.maximum(caps, 0, out=caps)
-        caps[~self.open[kind]] = 0
+        caps[self._shut[kind]] = 0
         return caps
 
     def _least_broken(self) -> int:

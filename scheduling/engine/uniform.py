@@ -88,9 +88,13 @@ def fill(caps: Ints, order: Ints | Sequence[int], want: int) -> Ints:
     next.
     """
     ordered = caps[order]
-    before = np.cumsum(ordered) - ordered
+    room = ordered.cumsum()
+    np.subtract(want, room, out=room)
+    room += ordered  # what is still wanted when a node's turn comes
+    np.maximum(room, 0, out=room)
+    np.minimum(room, ordered, out=room)
     take = np.zeros(len(caps), np.int64)
-    take[order] = np.minimum(np.maximum(want - before, 0), ordered)
+    take[order] = room
     return take
 
 
