@@ -12,6 +12,7 @@
 | 413 | too_large | the body is larger than the server takes |
 | 422 | refused | understood and not accepted; nothing was stored |
 | 500 | error | the console failed; nothing was half done |
+| 503 | unavailable | the tables are those of another version of the console: run `rebuild_projections` |
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ninja.errors import HttpError, ValidationError
 
 from scheduling.api.schemas import ErrorCode, ErrorOut, ProblemOut
 from scheduling.ledger.store import CommandReused, ConflictingAppend
+from scheduling.projections.writer import TablesBehind
 from scheduling.services.problems import NOT_FOUND, Problem, Refused
 
 CODES: dict[int, ErrorCode] = {
@@ -38,6 +40,7 @@ CODES: dict[int, ErrorCode] = {
     410: "gone",
     413: "too_large",
     422: "refused",
+    503: "unavailable",
 }
 
 
@@ -92,6 +95,12 @@ def install(api: NinjaAPI) -> None:
     @api.exception_handler(ConflictingAppend)
     def conflicting(request: HttpRequest, error: ConflictingAppend) -> HttpResponse:
         return _answer(api, request, 409, "The cluster changed while this was being decided; ask again.")
+
+    @api.exception_handler(TablesBehind)
+    def behind(request: HttpRequest, error: TablesBehind) -> HttpResponse:
+        return _answer(
+            api, request, 503, "The tables are those of another version: run manage.py rebuild_projections."
+        )
 
     @api.exception_handler(CommandReused)
     def reused(request: HttpRequest, error: CommandReused) -> HttpResponse:

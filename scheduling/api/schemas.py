@@ -35,6 +35,7 @@ ErrorCode = Literal[
     "too_large",
     "refused",
     "error",
+    "unavailable",
 ]
 
 

@@ -207,15 +207,18 @@ def _again(state: ClusterState, key: str, refusal: Decision, who: Roster) -> Ite
         return
     fits, least = refusal.fits, who.need
     held = refusal.verdict == Verdict.HELD
+    # A group that runs is not ended for as many members as it has.
+    runs = 0 if held or conflicted or len(who.bound) < who.need else len(who.bound)
     if held or conflicted or (who.bound and refusal.enforced):
         least = min(who.need, len(who.bound) + len(who.waiting))
         same = NewGeneration(least, who.need, len(who.bound))
         anew = _after(state, key, (same,)) if least else refusal
         if anew.placed:
-            yield Plan(None, (same,))
+            if anew.fits > runs:
+                yield Plan(None, (same,))
             return
         fits = anew.fits
-    if 0 < fits < least:
+    if runs < fits < least:
         yield Plan(None, (NewGeneration(fits, who.need, len(who.bound)),))
 
 

@@ -25,7 +25,7 @@ from scheduling.engine.profiles.upstream import decide_upstream
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import Kind, Requests, Roster, roster
 from scheduling.engine.state import ClusterState
-from scheduling.engine.topology import ALL_NODES, TopologyIndex
+from scheduling.engine.topology import TopologyIndex
 
 __all__ = ["PROFILES", "Decision", "DomainCount", "Funnel", "ShapeCount", "VerdictSummary", "decide"]
 
@@ -297,10 +297,8 @@ def _reason(start: Decision, where: Candidates, counts: DomainRows | tuple[()]) 
 
 
 def _fits_across(state: ClusterState, seen: Field, missing: int, between: Rules | None) -> bool:
-    """Whether the group was found, by counting or by the heuristics, to fit over all nodes of the cluster
-    together.
-    """
-    everywhere = _field(state, state.index(ALL_NODES), seen.kinds, between)
+    """Whether the group was found, by counting or by the heuristics, to fit over all domains together."""
+    everywhere = _field(state, state.index(seen.index.key).together(), seen.kinds, between)
     if not everywhere.index.domains:
         return False
     if between is not None and between.among_members:

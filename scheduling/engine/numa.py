@@ -94,7 +94,9 @@ def decide_in_zones(state: ClusterState, group_key: str, exact: Exact) -> Decisi
 
 
 def _fits_across(state: ClusterState, group_key: str, exact: Exact) -> bool:
-    """Whether the group was found to fit over all nodes together, zones or not."""
+    """Whether the group was found to fit over all nodes together that tell zones."""
     free = state.fork()
+    for node in [node for node in state.nodes.values() if not node.zones]:
+        free.remove_node(node.name, node.uid)
     free.set_gate(TAS_GATES[-1], False)
     return exact(free, group_key).placed

@@ -64,6 +64,23 @@ class TopologyIndex:
             straight=False,
         )
 
+    def together(self) -> TopologyIndex:
+        """All domains as one, named "": the nodes that carry the key, wherever they are."""
+        some = len(self.order) > 0
+        return TopologyIndex(
+            key=self.key,
+            domains=("",) if some else (),
+            number={"": 0} if some else {},
+            names=self.names,
+            order=self.order,
+            starts=np.zeros(int(some), np.int64),
+            sizes=np.full(int(some), len(self.order), np.int64),
+            of=np.zeros(len(self.order), np.int64),
+            unlabelled=self.unlabelled,
+            at=np.minimum(self.at, 0),
+            straight=self.straight,
+        )
+
     def take(self, column: NDArray[T]) -> NDArray[T]:
         """The values of a column in the order of positions; the column itself, not to be written, where the
         slots are in that order already.

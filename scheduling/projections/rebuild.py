@@ -46,6 +46,13 @@ def rebuild(stream_id: int) -> int:
     return head
 
 
+def is_behind(stream_id: int) -> bool:
+    """Whether other versions of the projections wrote the rows, so that appends are refused."""
+    head = store.head(stream_id).seq
+    wanted = {name: (version, head) for name, version in commit.PROJECTIONS.items()} if head else {}
+    return storage.positions(stream_id) != wanted
+
+
 def compare(stream_id: int) -> list[Difference]:
     """Every difference between the stored rows and those that the log gives; stored rows are left as they
     are.

@@ -16,7 +16,7 @@ from scheduling.engine.profiles.compare import Comparison, compare
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from scheduling.models import Cluster
-from scheduling.services.foreseeing import foresee
+from scheduling.services.foreseeing import Foreseen, foresee
 from scheduling.services.problems import NOT_FOUND, Problem, Refused
 from scheduling.services.state import state_of
 
@@ -68,7 +68,8 @@ class Investigation:
 def explain(*, cluster: Cluster, namespace: str, name: str) -> Explanation:
     """Raises Refused (NotFound) when neither a PodGroup nor a pod names the group."""
     key = f"{namespace}/{name}"
-    return _explanation(_state(cluster, key), key)
+    state = _state(cluster, key)
+    return _explanation(state, key, foresee(state, key))
 
 
 def remedies(*, cluster: Cluster, namespace: str, name: str) -> Remedies:
@@ -83,14 +84,15 @@ def remedies(*, cluster: Cluster, namespace: str, name: str) -> Remedies:
 def comparison(*, cluster: Cluster, namespace: str, name: str) -> Comparison:
     """What kube-scheduler would do beside what this console does. Raises Refused as ``explain``."""
     key = f"{namespace}/{name}"
-    return compare(_state(cluster, key), key)
+    return compare(foresee(_state(cluster, key), key).state, key)
 
 
 def investigate(*, cluster: Cluster, namespace: str, name: str) -> Investigation:
     """All of it at once. Raises Refused as ``explain``."""
     key = f"{namespace}/{name}"
     state = _state(cluster, key)
-    return Investigation(_explanation(state, key), change_sets(state, key), compare(state, key))
+    found = foresee(state, key)
+    return Investigation(_explanation(state, key, found), change_sets(state, key), compare(found.state, key))
 
 
 def _state(cluster: Cluster, key: str) -> ClusterState:
@@ -103,8 +105,7 @@ def _state(cluster: Cluster, key: str) -> ClusterState:
     return state
 
 
-def _explanation(state: ClusterState, key: str) -> Explanation:
-    found = foresee(state, key)
+def _explanation(state: ClusterState, key: str, found: Foreseen) -> Explanation:
     return Explanation(
         found.decision,
         state.seq,

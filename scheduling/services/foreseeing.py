@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.queue import waiting
 from scheduling.engine.state import ClusterState
 
@@ -49,6 +50,7 @@ def foresee(state: ClusterState, key: str, *, profile: str = "exact", most: int 
             return Foreseen(decide(ahead, key, profile=profile), ahead, tuple(after), complete=False)
         if other != key and decision.assignments:
             after.append(other)
+            zone = decision.domain if decision.enforced and decision.topology_key == NUMA_KEY else ""
             for uid, node in decision.assignments:
-                ahead.bind(uid, node)
+                ahead.bind(uid, node, zone)
     return Foreseen(decide(ahead, key, profile=profile), ahead, tuple(after))

@@ -147,8 +147,9 @@ def _of_node(state: ClusterState, seq: int, event: e.NodeUpdated) -> Iterator[Ch
             kinds.add(_NODE_KINDS.get(field, Kind.RESIZED))
     for kind in sorted(kinds):
         yield Change(seq, kind, event.name)
-    if Kind.RELABELLED in kinds:
+    if Kind.RELABELLED in kinds or "zones" in dict(event.changes):
         yield from _of_bound(state, seq, event.name)
+    if Kind.RELABELLED in kinds:
         yield from _of_keys(seq, brought_back(state, dict(event.changes)["labels"]))
         yield from _of_keys(seq, homeless(state))
 

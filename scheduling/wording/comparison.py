@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext
 
 from scheduling.engine.profiles.compare import Comparison
+from scheduling.engine.reasons import Verdict
 from scheduling.wording import units, words
 from scheduling.wording.decisions import Sentences
 
@@ -43,6 +44,8 @@ def _headline(found: Comparison) -> str:
         return gettext("%(release)s would place this with some rolls and miss it with others.")
     if found.misses:
         return gettext("%(release)s would miss this: it finds no place where %(ours)s has one.")
+    if exact.verdict == Verdict.PLACED and not exact.assignments:
+        return gettext("All members are on nodes: there is nothing to place.")
     if not upstream.assignments:
         return gettext("%(release)s would not place it either.")
     if not exact.assignments:

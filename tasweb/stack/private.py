@@ -65,6 +65,8 @@ class Private:
         manage = [sys.executable, str(ROOT / "manage.py")]
         with self.step("database migrated"):
             await self.supervisor.run("migrate", [*manage, "migrate", "--verbosity", "0"], env=env)
+        with self.step("tables in step with the log"):
+            await self.supervisor.run("rebuild", [*manage, "rebuild_projections", "--behind"], env=env)
         with self.step("first user and demo cluster"):
             printed = await self.supervisor.run("first_start", [*manage, "first_start"], env=env)
             token = printed.split()[-1]

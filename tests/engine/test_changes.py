@@ -221,6 +221,19 @@ def test_bound_members_that_pin_the_domain_are_set_free_by_a_new_generation() ->
     holds(state, found)
 
 
+def test_a_group_that_runs_is_not_ended_for_the_members_it_has() -> None:
+    state = cluster(
+        node("n1", "r1"), node("n2", "r2"), gang("g", 1),
+        pod("g-0", "g", node="n1", cpu=8000), pod("g-1", "g", cpu=8000),
+    )  # fmt: skip
+    assert decide(state, KEY).reason == Reason.STICKY_DOMAIN
+
+    found = change_sets(state, KEY)
+
+    assert not any(isinstance(step, NewGeneration) for each in found for step in each.steps)
+    holds(state, found)
+
+
 def test_a_lost_domain_is_told_by_the_label_that_the_node_gets_back() -> None:
     state = cluster(
         node("n1", "r1"), node("n2", None), node("n3", "r1"), gang("g", 3),

@@ -159,7 +159,7 @@ def test_a_key_that_no_node_carries_has_no_domain() -> None:
     decision = decide(cluster(node("a", None), gang("g", 1), members("g", 1)), G)
     assert (decision.verdict, decision.reason) == (Verdict.PROVED_INFEASIBLE, Reason.NO_SUCH_DOMAIN)
     assert (decision.unlabelled_nodes, decision.domains) == (1, ())
-    assert decision.fits_across_domains
+    assert not decision.fits_across_domains
 
 
 def test_a_cluster_without_nodes_has_no_domain_either_and_a_plain_gang_never_fits_it() -> None:
@@ -170,7 +170,14 @@ def test_a_cluster_without_nodes_has_no_domain_either_and_a_plain_gang_never_fit
 def test_unlabelled_nodes_are_counted_and_never_used() -> None:
     state = cluster(node("a", "r1", cpu=1000), node("b", None), gang("g", 2), members("g", 2))
     decision = decide(state, G)
-    assert (decision.placed, decision.unlabelled_nodes, decision.fits_across_domains) == (False, 1, True)
+    assert (decision.placed, decision.unlabelled_nodes, decision.fits_across_domains) == (False, 1, False)
+
+
+def test_domains_together_are_only_those_that_there_are() -> None:
+    state = cluster(
+        node("a", "r1", cpu=1000), node("b", "r2", cpu=1000), node("c", None), gang("g", 2), members("g", 2)
+    )
+    assert decide(state, G).fits_across_domains
 
 
 def test_it_does_not_fit_across_domains_when_the_whole_cluster_is_too_small() -> None:

@@ -36,6 +36,20 @@ def test_tables_that_followed_the_log_are_what_it_gives(full: Written) -> None:
     assert differences(full) == []
 
 
+def test_tables_of_another_version_are_rebuilt_by_name_of_being_behind(full: Written) -> None:
+    TableHead.objects.filter(stream=full.stream, name="nodes").update(version=0)
+    NodeRow.objects.filter(name="n1").update(unschedulable=not NODE.unschedulable)
+    with pytest.raises(TablesBehind):
+        full.commit(e.NodeAdded(Node("n3", "u3")))
+
+    first, second = StringIO(), StringIO()
+    call_command("rebuild_projections", "--behind", stdout=first)
+    call_command("rebuild_projections", "--behind", stdout=second)
+
+    assert "rebuilt at 5" in first.getvalue() and second.getvalue() == ""
+    assert differences(full) == []
+
+
 def test_a_changed_field_is_told(full: Written) -> None:
     NodeRow.objects.filter(name="n1").update(unschedulable=True, used={"cpu": 1})
     assert differences(full) == [

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduling.engine.decision import VerdictSummary
+from scheduling.engine.profiles.compare import compare
 from scheduling.engine.queue import waiting
 from scheduling.services.foreseeing import foresee
 from tests.services.builders import gang, members, node, pod, stream
@@ -26,6 +27,13 @@ def test_of_two_groups_that_want_the_same_room_the_second_is_explained_as_the_lo
     assert first.decision.placed and first.after == ()
     assert second.decision.summary() == made.state.verdicts["default/bb"]
     assert str(second.decision.verdict) == "proved_infeasible" and second.after == ("default/aa",)
+
+
+def test_the_comparison_is_made_on_the_room_that_is_left_then() -> None:
+    made = stream(*rivals(), mode="observed")
+    made.settle()
+    found = compare(foresee(made.state, "default/bb").state, "default/bb")
+    assert found.agree and not found.exact.assignments and not found.upstream.assignments
 
 
 def test_in_a_simulated_cluster_only_the_facts_count() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from scheduling.engine.model import Node
 from scheduling.engine.numa_names import NUMA_KEY
+from scheduling.engine.requeue import Change, Kind
 from scheduling.kube import manifests as kube
 from scheduling.ledger import codec
 from scheduling.ledger.events import (
@@ -22,12 +24,14 @@ from scheduling.ledger.events import (
     PodGroupPlaced,
     PodGroupUnschedulable,
 )
+from scheduling.ledger.store import Recorded
 from scheduling.models import Cluster, PodRow
 from scheduling.services.conformance.stream import MemoryStream
 from scheduling.services.cycles import run_cycle
 from scheduling.services.problems import Refused
 from scheduling.services.state import state_of
 from scheduling.services.submitting import submit_events, submit_manifest_events
+from scheduling.services.waking import changes_of
 from scheduling.services.workloads import preview
 from tests.services.builders import GPU, RACK, ZONE, form, gang, members, node, nodes_of, pod, stream, text
 
@@ -162,6 +166,16 @@ def test_an_imported_group_waits_until_zones_are_told() -> None:
     made.import_data(text(topology("a")))
     (placed,) = made.settle()
     assert isinstance(placed, PodGroupPlaced) and placed.domain == "a/node-0"
+
+
+def test_zones_that_come_back_wake_the_group_that_is_on_the_node() -> None:
+    made = stream(*zoned("a"), gang("g", 2, key=NUMA_KEY), *members("g", 2, gpu=2))
+    made.settle()
+    node_now = made.state.nodes["a"]
+    event = NodeUpdated.between(replace(node_now, zones=()), node_now)
+    assert event is not None
+    recorded = Recorded(1, made.state.seq, event, "tester", "c", None, 0, 0, b"", b"")
+    assert Change(made.state.seq, Kind.GROUP, group="default/g") in list(changes_of(made.state, recorded))
 
 
 # ---------------------------------------------------------------- placing

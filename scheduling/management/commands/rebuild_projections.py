@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from scheduling.models import Stream
-from scheduling.projections.rebuild import rebuild
+from scheduling.projections.rebuild import is_behind, rebuild
 
 
 class Command(BaseCommand):
@@ -19,6 +19,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("cluster", nargs="?", help="Name of a cluster; all of them when not given.")
 
+        parser.add_argument(
+            "--behind",
+            action="store_true",
+            help="Only those that an older version of the console wrote, as after an upgrade.",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         name = options["cluster"]
         streams = Stream.objects.filter(kind=Stream.Kind.CLUSTER).order_by("name")
@@ -27,4 +33,6 @@ class Command(BaseCommand):
             if not streams:
                 raise CommandError(f"there is no cluster {name}")
         for stream in streams:
+            if options["behind"] and not is_behind(stream.pk):
+                continue
             self.stdout.write(f"{stream}: rebuilt at {rebuild(stream.pk)}")
