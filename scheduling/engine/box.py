@@ -74,7 +74,7 @@ class Box:
                 better = self.worth(takes)
                 if better > worth:
                     best, worth = takes, better
-                if everybody or (worth[0] == self.wanted and -worth[2] == self._least_broken()):
+                if everybody or (worth[0] == self.wanted and self._breaks_least(-worth[2])):
                     return best
             if worth[0] == self.wanted:
                 break
@@ -168,6 +168,9 @@ class Box:
         np.maximum(caps, 0, out=caps)
         caps[self._shut[kind]] = 0
         return caps
+
+    def _breaks_least(self, broken: int) -> bool:
+        return broken == 0 or broken == self._least_broken()
 
     def _least_broken(self) -> int:
         """No fewer wholly free nodes than this are touched when everybody is in: what the others cannot feed

@@ -141,7 +141,8 @@ def test_a_waiting_group_shows_its_funnel_and_every_domain(viewer: Client, clust
     assert "r2 2/3 8 nvidia.com/gpu never fits 2/2 too little nvidia.com/gpu: 2" in said
     assert "r1 0/3 24 nvidia.com/gpu never fits 2/2 too little nvidia.com/gpu: 2" in said
     assert "1 node carries no such label and is in no domain." in said
-    assert "together would do" not in said  # the third member would find room on the node without the label only
+    # The third member would find room only on the node that is in no rack.
+    assert "together would do" not in said
 
 
 def test_a_running_group_says_where_and_lists_its_members_and_events(
