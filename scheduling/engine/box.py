@@ -38,8 +38,8 @@ class Box:
         self.counts = [len(kind.pods) for kind in seen.kinds]
         self.wanted = sum(self.counts)
         nothing = np.zeros(len(rows), np.int64)
-        self.free = np.stack([seen.room[r][rows] if r in seen.room else nothing for r in resources])
-        self.open = np.stack([seen.open_at(kind, rows) for kind in range(len(seen.kinds))])
+        self.free = np.array([seen.room[r][rows] if r in seen.room else nothing for r in resources])
+        self.open = np.array([seen.open_at(kind, rows) for kind in range(len(seen.kinds))])
         self._shut = ~self.open
         self.whole = whole[part]
         self._scale: Ints = self.free.max(axis=1, initial=1)
@@ -66,7 +66,7 @@ class Box:
         Once everybody is in, one rule more is tried for the sake of wholly free nodes.
         """
         best = self.nothing()
-        worth = self.worth(best)
+        worth: tuple[int, tuple[int, ...], int] = (0, (), 0)
         for order in self.orders():
             for rule in RULES:
                 everybody = worth[0] == self.wanted

@@ -180,7 +180,7 @@ def _none(index: TopologyIndex) -> Ints:
 
 def _most(seen: Field) -> Ints:
     counts = np.array([len(kind.pods) for kind in seen.kinds], np.int64)
-    each = np.minimum(np.stack(seen.sums), counts[:, None])
+    each = np.minimum(np.array(seen.sums), counts[:, None])
     bound: Ints = each.sum(axis=0)
     if len(seen.kinds) < 2 or not len(bound):
         return bound
@@ -193,7 +193,7 @@ def _most(seen: Field) -> Ints:
     for resource in np.flatnonzero(over).tolist():
         np.minimum(bound, _smallest_first(supply[resource], each, asks[:, resource].tolist()), out=bound)
     sure = int(weights.max()) * int(each.max()) * len(each) < _SUM_LIMIT
-    over = (weights @ each > np.stack(seen.sums)).any(axis=1) if sure else np.ones(len(each), bool)
+    over = (weights @ each > np.array(seen.sums)).any(axis=1) if sure else np.ones(len(each), bool)
     for kind in np.flatnonzero(over).tolist():
         np.minimum(bound, _most_by_dominance(seen, each, kind, weights[kind].tolist()), out=bound)
     return bound
@@ -205,11 +205,11 @@ def _supply(seen: Field) -> Ints:
     """
     resources, asks = seen.asks
     none = _none(seen.index)
-    offered = np.stack(
+    offered = np.array(
         [seen.index.take(seen.room[name]) if name in seen.room else none for name in resources]
     )
     np.maximum(offered, 0, out=offered)
-    takes = np.stack(seen.caps) > 0
+    takes = np.array(seen.caps) > 0
     offered[~((asks.T > 0)[:, :, None] & takes).any(axis=1)] = 0
     supply: Ints = np.add.reduceat(offered, seen.index.starts, axis=1)
     unsure = offered.max(axis=1) >= _SUM_LIMIT // offered.shape[1]
@@ -262,7 +262,7 @@ def _smallest_first(supply: Ints, each: Ints, asks: Sequence[int]) -> Ints:
 
 def _smallest_first_weighted(supply: Ints, each: Ints, asks: Sequence[Ints]) -> Ints:
     """As ``_smallest_first`` with an ask that differs by domain."""
-    asked = np.stack(asks)
+    asked = np.array(asks)
     order = np.argsort(asked, axis=0, kind="stable")
     members = np.take_along_axis(each, order, axis=0)
     asked = np.take_along_axis(asked, order, axis=0)
