@@ -8,6 +8,8 @@ throwaway.reserve()
 from tasweb.settings import *  # noqa: E402, F403
 from tasweb.settings import DATABASES, LOGGING  # noqa: E402
 
+DATABASES["default"]["ENGINE"] = "tests.postgresql"
+
 # The append-only triggers let TRUNCATE pass for a session that says this; tests flush with it.
 _options = DATABASES["default"]["OPTIONS"]
 _options["options"] = f"{_options['options']} -c tas.test_database=on"
