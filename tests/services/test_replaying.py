@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from io import StringIO
 from typing import Any
@@ -17,7 +17,6 @@ from scheduling.engine.version import ENGINE
 from scheduling.ledger import events as e
 from scheduling.ledger import store
 from scheduling.ledger.events import Decided, Event
-from scheduling.ledger.store import GENESIS, Recorded
 from scheduling.models import Cluster
 from scheduling.services import cycles, nodes, workloads
 from scheduling.services.clusters import set_mode
@@ -25,13 +24,8 @@ from scheduling.services.deciding import cycle_events
 from scheduling.services.problems import Refused
 from scheduling.services.replaying import Cycle, Difference, Replay, replay_stream, replayed
 from scheduling.services.submitting import MemberTemplate
-from tests.services.builders import GPU, form, gang, members, node, stream, text
+from tests.services.builders import GPU, as_recorded, form, gang, members, node, stream, text
 from tests.services.test_random_commands import COMMANDS, NAMES
-
-
-def as_recorded(events: Sequence[Event], after: int = 0) -> Iterator[Recorded]:
-    for seq, event in enumerate(events, after + 1):
-        yield Recorded(1, seq, event, "a", f"c{seq}", None, 0, 0, GENESIS, GENESIS)
 
 
 def again(events: Sequence[Event]) -> list[Cycle]:
