@@ -1,5 +1,6 @@
 """Benches: one file a question. A bench is a module with `main(argv) -> Report` and, where it needs
-PostgreSQL and Valkey, `NEEDS_STACK = True`. `manage.py bench NAME --json` closes with one JSON line.
+PostgreSQL and Valkey, `NEEDS_STACK = True`; with `DURABLE = True` PostgreSQL keeps what it commits as it does in
+production, which throw-away servers else do not. `manage.py bench NAME --json` closes with one JSON line.
 """
 
 import json

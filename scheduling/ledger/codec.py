@@ -11,10 +11,12 @@ import types
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import orjson
 
+from scheduling.engine.model import Shape
 from scheduling.ledger.events import CATALOGUE, Event, FieldsOf
 from scheduling.ledger.upcasters import UPCASTERS, Steps
 
@@ -72,7 +74,12 @@ def from_body(type_name: str, version: int, body: Json, upcasters: dict[str, Ste
 
 def encode(event: Event) -> str:
     """The canonical text of an event's body."""
-    return _dump(to_body(event)).decode()
+    return encoded(event).decode()
+
+
+def encoded(event: Event) -> bytes:
+    """The same text in UTF-8, as it is hashed."""
+    return _dump(to_body(event))
 
 
 def decode(type_name: str, version: int, text: str) -> Event:
@@ -101,19 +108,22 @@ def decode_part(kind: type[_Part], value: Any) -> _Part:
 
 def subject(event: Event) -> tuple[str, str, str]:
     """(kind, namespace, name) of the object that an event is about, for filters; "" where there is none."""
-    about = next(
-        (
-            getattr(event, field)
-            for field in ("node", "pod", "group", "workload")
-            if _holds_object(event, field)
-        ),
-        event,
+    holds, namespace, name = _about(type(event))
+    about: Any = event if holds is None else getattr(event, holds)
+    return event.SUBJECT, about.namespace if namespace else "", about.name if name else ""
+
+
+@cache
+def _about(kind: type) -> tuple[str | None, bool, bool]:
+    """The field that holds the object of such an event, None when its own fields name it; whether there are a
+    namespace and a name.
+    """
+    hints = get_type_hints(kind)
+    holds = next(
+        (field for field in ("node", "pod", "group", "workload") if is_dataclass(hints.get(field))), None
     )
-    return event.SUBJECT, getattr(about, "namespace", ""), getattr(about, "name", "")
-
-
-def _holds_object(event: Event, field: str) -> bool:
-    return is_dataclass(getattr(event, field, None))
+    named = {field.name for field in fields(kind if holds is None else hints[holds])}
+    return holds, "namespace" in named, "name" in named
 
 
 def _dump(value: Any) -> bytes:
@@ -123,18 +133,31 @@ def _dump(value: Any) -> bytes:
         raise BadEvent(f"cannot be stored: {error}") from error
 
 
+_FLAT = frozenset((int, str, bool, type(None)))
+
+
 def _refuse_floats(value: Any, path: str) -> None:
     if isinstance(value, float):
         raise BadEvent(f"{path or 'the value'} is a float ({value!r}): the log holds integers only")
     if isinstance(value, dict):
         for key, item in value.items():
             _refuse_floats(item, f"{path}.{key}")
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list | tuple) and not _FLAT.issuperset(map(type, value)):
         for index, item in enumerate(value):
             _refuse_floats(item, f"{path}[{index}]")
 
 
 # --- encoders and decoders, made once for each type from its annotations
+#
+# Every event goes through them, a million times in a rebuild: most fields are plain, and those are looked at
+# together or without a call.
+
+_PLAIN = (int, str, bool)
+
+_SHARED = (Shape,)
+"""Objects that many others hold in common: a gang's members are alike."""
+_MOST_SHARED = 4_096
+"""So many of each are remembered."""
 
 
 class _Mismatch(Exception):
@@ -163,7 +186,7 @@ def _codec(annotation: Any) -> tuple[_Encode, _Decode]:
 
 def _make(annotation: Any) -> tuple[_Encode, _Decode]:
     origin = get_origin(annotation)
-    if annotation in (int, str, bool):
+    if annotation in _PLAIN:
         same = _exactly(annotation)
         return same, same
     if origin is Annotated:
@@ -231,13 +254,24 @@ def _each(convert: _Encode, values: Any) -> list[Any]:
 
 def _fixed(items: tuple[Any, ...]) -> tuple[_Encode, _Decode]:
     codecs = [_codec(item) for item in items]
+    plain = items if all(item in _PLAIN for item in items) else None
 
     def convert(value: Any, kind: type[Any], side: int) -> list[Any]:
         if type(value) is not kind or len(value) != len(codecs):
             raise _Mismatch("", f"{value!r} is no {kind.__name__} of {len(codecs)}")
         return [codec[side](part) for codec, part in zip(codecs, list(value), strict=True)]
 
-    return lambda value: convert(value, tuple, 0), lambda value: tuple(convert(value, list, 1))
+    def encode_parts(value: Any) -> list[Any]:
+        if type(value) is tuple and tuple(map(type, value)) == plain:
+            return list(value)
+        return convert(value, tuple, 0)
+
+    def decode_parts(value: Any) -> tuple[Any, ...]:
+        if type(value) is list and tuple(map(type, value)) == plain:
+            return tuple(value)
+        return tuple(convert(value, list, 1))
+
+    return encode_parts, decode_parts
 
 
 @cache
@@ -250,12 +284,29 @@ def _fields(kind: type) -> dict[str, tuple[_Encode, _Decode, Any]]:
 def _object(kind: type) -> tuple[_Encode, _Decode]:
     parts = _fields(kind)
     required = {name for name, (_, _, default) in parts.items() if default is MISSING}
+    hints = get_type_hints(kind, include_extras=True)
+    plain = {name: hints[name] for name in parts if hints[name] in _PLAIN}
+    plain_types = tuple(plain.values())
+    plain_defaults = tuple(parts[name][2] for name in plain)
+    others = [
+        (name, encode_one, default) for name, (encode_one, _, default) in parts.items() if name not in plain
+    ]
+    get_plain = _getter(tuple(plain))
 
     def encode_object(value: Any) -> Json:
         if type(value) is not kind:
             raise _Mismatch("", f"{value!r} is no {kind.__name__}")
-        body: Json = {}
-        for name, (encode_one, _, default) in parts.items():
+        items = get_plain(value)
+        if tuple(map(type, items)) != plain_types:
+            for name, item, wanted in zip(plain, items, plain_types, strict=True):
+                if type(item) is not wanted:
+                    raise _Mismatch(f".{name}", f"{item!r} is no {wanted.__name__}")
+        body = {
+            name: item
+            for name, item, default in zip(plain, items, plain_defaults, strict=True)
+            if item != default
+        }
+        for name, encode_one, default in others:
             item = getattr(value, name)
             if default is not MISSING and type(item) is type(default) and item == default:
                 continue
@@ -268,16 +319,55 @@ def _object(kind: type) -> tuple[_Encode, _Decode]:
     def decode_object(value: Any) -> Any:
         if type(value) is not dict:
             raise _Mismatch("", f"{value!r} is no object")
-        missing = required - value.keys()
-        if missing:
-            raise _Mismatch(f".{min(missing)}", "missing")
-        return kind(**_members(parts, value))
+        if not required <= value.keys():
+            raise _Mismatch(f".{min(required - value.keys())}", "missing")
+        return kind(**_members(parts, plain, value))
 
-    return encode_object, decode_object
+    return _remembering(encode_object, decode_object) if kind in _SHARED else (encode_object, decode_object)
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """What an object has under these names, together."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
+
+
+def _remembering(encode_one: _Encode, decode_one: _Decode) -> tuple[_Encode, _Decode]:
+    """The same for objects that are met again and again: one body for one object, one object for equal
+    bodies.
+    """
+    bodies: dict[int, tuple[Any, Any]] = {}
+    objects: dict[bytes, Any] = {}
+
+    def encode_again(value: Any) -> Any:
+        # By identity, since comparing costs as much as encoding; what is held here keeps its own.
+        known = bodies.get(id(value))
+        if known is not None:
+            return known[1]
+        body = encode_one(value)
+        if len(bodies) >= _MOST_SHARED:
+            bodies.clear()
+        bodies[id(value)] = value, body
+        return body
+
+    def decode_again(value: Any) -> Any:
+        text = orjson.dumps(value)
+        found = objects.get(text)
+        if found is None:
+            found = decode_one(value)
+            if len(objects) >= _MOST_SHARED:
+                objects.clear()
+            objects[text] = found
+        return found
+
+    return encode_again, decode_again
 
 
 def _changes(kind: type) -> tuple[_Encode, _Decode]:
     parts = _fields(kind)
+    hints = get_type_hints(kind, include_extras=True)
+    plain = {name: hints[name] for name in parts if hints[name] in _PLAIN}
 
     def encode_changes(value: Any) -> Json:
         body: Json = {}
@@ -293,14 +383,19 @@ def _changes(kind: type) -> tuple[_Encode, _Decode]:
     def decode_changes(value: Any) -> tuple[tuple[str, Any], ...]:
         if type(value) is not dict:
             raise _Mismatch("", f"{value!r} is no object")
-        return tuple(sorted(_members(parts, value).items()))
+        return tuple(sorted(_members(parts, plain, value).items()))
 
     return encode_changes, decode_changes
 
 
-def _members(parts: dict[str, tuple[_Encode, _Decode, Any]], value: Json) -> dict[str, Any]:
+def _members(
+    parts: dict[str, tuple[_Encode, _Decode, Any]], plain: dict[str, type], value: Json
+) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, item in value.items():
+        if type(item) is plain.get(name):
+            found[name] = item
+            continue
         if name not in parts:
             raise _Mismatch(f".{name}", "unknown field")
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from scheduling.ledger import store
@@ -97,7 +97,7 @@ def _explain(row: StoredRow, good: Head, before: Head) -> _Bad:
     """A row that does not have the hash of what it holds: was it written like this, at another place?"""
     last = store.head(row.stream_id).seq
     origin = next(
-        (seq for seq in range(1, last + 1) if replace(row, seq=seq).computed_hash() == row.hash), None
+        (seq for seq in range(1, last + 1) if row._replace(seq=seq).computed_hash() == row.hash), None
     )
     if origin is None:
         following = next(store.stored(row.stream_id, after=row.seq, limit=1), None)
@@ -114,4 +114,4 @@ def _explain(row: StoredRow, good: Head, before: Head) -> _Bad:
 
 def _was(row: StoredRow, seq: int, predecessor: Head) -> bool:
     """Whether the row was written at ``seq``, right after ``predecessor``."""
-    return row.prev_hash == predecessor.hash and replace(row, seq=seq).computed_hash() == row.hash
+    return row.prev_hash == predecessor.hash and row._replace(seq=seq).computed_hash() == row.hash
