@@ -82,6 +82,8 @@ TAS_RUNTIME_ROLE = env("TAS_RUNTIME_ROLE", default=env.db_url_config(DATABASE_UR
 
 _database_options = DATABASES["default"].setdefault("OPTIONS", {})
 _database_options.setdefault("application_name", "tas-" + env("TAS_PROCESS", default="command"))
+# The statements of the log and the tables are few, long and always the same: planned once for a connection.
+_database_options.setdefault("prepare_threshold", 5)
 if not MIGRATING:
     _session = "-c lock_timeout=10s -c idle_in_transaction_session_timeout=120s"
     if IN_WEB_PROCESS:

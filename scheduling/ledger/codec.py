@@ -108,16 +108,17 @@ def decode_part(kind: type[_Part], value: Any) -> _Part:
 
 def subject(event: Event) -> tuple[str, str, str]:
     """(kind, namespace, name) of the object that an event is about, for filters; "" where there is none."""
-    holds, namespace, name = _about(type(event))
+    holds, namespace, name = _about(type(event).__name__)
     about: Any = event if holds is None else getattr(event, holds)
     return event.SUBJECT, about.namespace if namespace else "", about.name if name else ""
 
 
 @cache
-def _about(kind: type) -> tuple[str | None, bool, bool]:
+def _about(type_name: str) -> tuple[str | None, bool, bool]:
     """The field that holds the object of such an event, None when its own fields name it; whether there are a
     namespace and a name.
     """
+    kind = CATALOGUE[type_name]
     hints = get_type_hints(kind)
     holds = next(
         (field for field in ("node", "pod", "group", "workload") if is_dataclass(hints.get(field))), None
@@ -225,18 +226,43 @@ def _optional(annotation: Any) -> tuple[_Encode, _Decode]:
 
 def _sequence(item: Any) -> tuple[_Encode, _Decode]:
     encode_one, decode_one = _codec(item)
+    plain = _plain_parts(item)
 
     def encode_all(value: Any) -> list[Any]:
         if type(value) is not tuple:
             raise _Mismatch("", f"{value!r} is no tuple")
+        if plain is not None and all(
+            type(part) is tuple and tuple(map(type, part)) == plain for part in value
+        ):
+            return list(map(list, value))
         return _each(encode_one, value)
 
     def decode_all(value: Any) -> tuple[Any, ...]:
         if type(value) is not list:
             raise _Mismatch("", f"{value!r} is no list")
+        if plain is not None and all(
+            type(part) is list and tuple(map(type, part)) == plain for part in value
+        ):
+            return tuple(map(tuple, value))
         return tuple(_each(decode_one, value))
 
-    return encode_all, decode_all
+    def encode_plain(value: Any) -> list[Any]:
+        return (
+            list(value) if type(value) is tuple and {item}.issuperset(map(type, value)) else encode_all(value)
+        )
+
+    def decode_plain(value: Any) -> tuple[Any, ...]:
+        return (
+            tuple(value) if type(value) is list and {item}.issuperset(map(type, value)) else decode_all(value)
+        )
+
+    return (encode_plain, decode_plain) if item in _PLAIN else (encode_all, decode_all)
+
+
+def _plain_parts(annotation: Any) -> tuple[Any, ...] | None:
+    """The types in a tuple of a fixed number of plain values; None for anything else."""
+    parts = get_args(annotation)
+    return parts if get_origin(annotation) is tuple and all(part in _PLAIN for part in parts) else None
 
 
 def _each(convert: _Encode, values: Any) -> list[Any]:
@@ -254,24 +280,13 @@ def _each(convert: _Encode, values: Any) -> list[Any]:
 
 def _fixed(items: tuple[Any, ...]) -> tuple[_Encode, _Decode]:
     codecs = [_codec(item) for item in items]
-    plain = items if all(item in _PLAIN for item in items) else None
 
     def convert(value: Any, kind: type[Any], side: int) -> list[Any]:
         if type(value) is not kind or len(value) != len(codecs):
             raise _Mismatch("", f"{value!r} is no {kind.__name__} of {len(codecs)}")
         return [codec[side](part) for codec, part in zip(codecs, list(value), strict=True)]
 
-    def encode_parts(value: Any) -> list[Any]:
-        if type(value) is tuple and tuple(map(type, value)) == plain:
-            return list(value)
-        return convert(value, tuple, 0)
-
-    def decode_parts(value: Any) -> tuple[Any, ...]:
-        if type(value) is list and tuple(map(type, value)) == plain:
-            return tuple(value)
-        return tuple(convert(value, list, 1))
-
-    return encode_parts, decode_parts
+    return lambda value: convert(value, tuple, 0), lambda value: tuple(convert(value, list, 1))
 
 
 @cache
@@ -284,10 +299,12 @@ def _fields(kind: type) -> dict[str, tuple[_Encode, _Decode, Any]]:
 def _object(kind: type) -> tuple[_Encode, _Decode]:
     parts = _fields(kind)
     required = {name for name, (_, _, default) in parts.items() if default is MISSING}
-    hints = get_type_hints(kind, include_extras=True)
-    plain = {name: hints[name] for name in parts if hints[name] in _PLAIN}
-    plain_types = tuple(plain.values())
-    plain_defaults = tuple(parts[name][2] for name in plain)
+    plain = _plain_fields(kind)
+    # What is required equals nothing, so it is always written.
+    looks = [
+        (name, wanted, object() if (default := parts[name][2]) is MISSING else default)
+        for name, wanted in plain.items()
+    ]
     others = [
         (name, encode_one, default) for name, (encode_one, _, default) in parts.items() if name not in plain
     ]
@@ -296,16 +313,12 @@ def _object(kind: type) -> tuple[_Encode, _Decode]:
     def encode_object(value: Any) -> Json:
         if type(value) is not kind:
             raise _Mismatch("", f"{value!r} is no {kind.__name__}")
-        items = get_plain(value)
-        if tuple(map(type, items)) != plain_types:
-            for name, item, wanted in zip(plain, items, plain_types, strict=True):
-                if type(item) is not wanted:
-                    raise _Mismatch(f".{name}", f"{item!r} is no {wanted.__name__}")
-        body = {
-            name: item
-            for name, item, default in zip(plain, items, plain_defaults, strict=True)
-            if item != default
-        }
+        body = {}
+        for item, (name, wanted, default) in zip(get_plain(value), looks, strict=True):
+            if type(item) is not wanted:
+                raise _Mismatch(f".{name}", f"{item!r} is no {wanted.__name__}")
+            if item != default:
+                body[name] = item
         for name, encode_one, default in others:
             item = getattr(value, name)
             if default is not MISSING and type(item) is type(default) and item == default:
@@ -324,6 +337,11 @@ def _object(kind: type) -> tuple[_Encode, _Decode]:
         return kind(**_members(parts, plain, value))
 
     return _remembering(encode_object, decode_object) if kind in _SHARED else (encode_object, decode_object)
+
+
+def _plain_fields(kind: type) -> dict[str, type]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.name: hints[field.name] for field in fields(kind) if hints[field.name] in _PLAIN}
 
 
 def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
@@ -365,9 +383,7 @@ def _remembering(encode_one: _Encode, decode_one: _Decode) -> tuple[_Encode, _De
 
 
 def _changes(kind: type) -> tuple[_Encode, _Decode]:
-    parts = _fields(kind)
-    hints = get_type_hints(kind, include_extras=True)
-    plain = {name: hints[name] for name in parts if hints[name] in _PLAIN}
+    parts, plain = _fields(kind), _plain_fields(kind)
 
     def encode_changes(value: Any) -> Json:
         body: Json = {}
