@@ -39,6 +39,6 @@ class Command(BaseCommand):
             if options["behind"] and not is_behind(stream.pk):
                 continue
             label = f"rebuild {stream.name}"
-            with progress(self.stderr, label, store.head(stream.pk).seq, lines=True) as advance:
+            with progress(label, store.head(stream.pk).seq, lines=True) as advance:
                 seq = rebuild(stream.pk, advance)
             self.stdout.write(f"{stream}: rebuilt at {seq}")
