@@ -49,6 +49,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "tasweb.middleware.text_only",
+    "scheduling.console.unavailable.Unavailable",
 ]
 
 ROOT_URLCONF = "tasweb.urls"
