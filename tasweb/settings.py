@@ -101,6 +101,9 @@ else:
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# Signs the heads of logs that `verify_log --export-heads` notes; read by that command only.
+TAS_HEADS_KEY = env("TAS_HEADS_KEY", default="")
+
 # --- Redis or Valkey: hints between processes and the task queue, never the truth. ---
 
 REDIS_URL = env("REDIS_URL", default="redis://localhost:6379/0")

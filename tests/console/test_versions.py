@@ -39,7 +39,7 @@ def test_tables_of_another_version_are_still_shown(cluster: Cluster, viewer: Cli
 def test_503_is_told_in_japanese_too(cluster: Cluster, operator: Client) -> None:
     with newer_tables():
         answer = operator.post(CORDON, headers={"accept-language": "ja"})
-    assert "表" in said(answer) and 'lang="ja"' in said(answer)
+    assert "テーブル" in said(answer) and 'lang="ja"' in said(answer)
     append_newer(cluster)
     answer = operator.post(CORDON, headers={"accept-language": "ja"})
     assert answer.status_code == 503 and "新しいバージョン" in said(answer)

@@ -8,6 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from scheduling.ledger import store
+from scheduling.ledger.codec import BadEvent
+from scheduling.ledger.fold import BrokenHistory
 from scheduling.management.progress import progress
 from scheduling.models import Stream
 from scheduling.projections.rebuild import is_behind, rebuild
@@ -39,6 +41,9 @@ class Command(BaseCommand):
             if options["behind"] and not is_behind(stream.pk):
                 continue
             label = f"rebuild {stream.name}"
-            with progress(label, store.head(stream.pk).seq, lines=True) as advance:
-                seq = rebuild(stream.pk, advance)
+            try:
+                with progress(label, store.head(stream.pk).seq, lines=True) as advance:
+                    seq = rebuild(stream.pk, advance)
+            except (BadEvent, BrokenHistory) as error:
+                raise CommandError(f"{stream} cannot be rebuilt: {error}") from error
             self.stdout.write(f"{stream}: rebuilt at {seq}")
