@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
-from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Self, Union, cast, get_args, get_origin, get_type_hints
 
 import orjson
 
@@ -26,7 +26,18 @@ _Decode = Callable[[Any], Any]
 
 
 class BadEvent(ValueError):
-    """An event that cannot be written, or a body that does not have the form of its type and version."""
+    """An event that cannot be written, or a body that does not have the form of its type and version.
+
+    ``seq``: of the event in the log, None when it is not in one.
+    """
+
+    seq: int | None = None
+
+    def at(self, seq: int) -> Self:
+        """The same of the event ``seq``."""
+        located = type(self)(f"event {seq}: {self}")
+        located.seq = seq
+        return located
 
 
 class UnknownEvent(BadEvent):

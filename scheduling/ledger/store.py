@@ -209,7 +209,7 @@ def read(
     never sees one whose predecessor may still come. Raises BadEvent and UnknownEvent.
     """
     for row in stored(stream_id, after, upto, limit):
-        yield row.recorded(codec.decode(row.type, row.version, row.body))
+        yield row.recorded()
 
 
 def seq_at(stream_id: int, at: int) -> int:
@@ -255,8 +255,13 @@ class StoredRow(NamedTuple):
         """What ``hash`` has to be."""
         return _hash(self.prev_hash, list(self[:12]), self.body.encode())
 
-    def recorded(self, event: Event) -> Recorded:
-        """With the event that its body holds."""
+    def recorded(self, event: Event | None = None) -> Recorded:
+        """With the event decoded, unless it is given."""
+        if event is None:
+            try:
+                event = codec.decode(self.type, self.version, self.body)
+            except codec.BadEvent as error:
+                raise error.at(self.seq) from error
         return Recorded(
             self.stream_id, self.seq, event, self.actor, self.command_id, self.cause,
             self.occurred_at, self.recorded_at, self.prev_hash, self.hash,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 import click
 
@@ -13,16 +14,16 @@ LINE_EVERY = 100_000
 
 
 class Advance(Protocol):
-    """Called with how many more were done."""
+    """Called with how many events more were read."""
 
     def __call__(self, number: int, /) -> None: ...
 
 
 @contextmanager
-def progress(stream: Any, label: str, total: int, *, lines: bool = False) -> Iterator[Advance]:
-    """``stream``: the command's stderr, so that what it prints on stdout stays as it is."""
-    if stream.isatty():
-        with click.progressbar(length=total, label=label, file=stream, show_pos=True) as bar:
+def progress(label: str, total: int, *, lines: bool = False) -> Iterator[Advance]:
+    """On standard error, so that what a command prints stays as it is. ``total``: events, as known now."""
+    if sys.stderr.isatty():
+        with click.progressbar(length=total, label=label, file=sys.stderr, show_pos=True) as bar:
             yield bar.update
         return
     done = 0
@@ -31,6 +32,6 @@ def progress(stream: Any, label: str, total: int, *, lines: bool = False) -> Ite
         nonlocal done
         before, done = done, done + number
         if lines and done // LINE_EVERY > before // LINE_EVERY:
-            stream.write(f"{label}: {done} of {max(total, done)} events\n")
+            print(f"{label}: {done} of {max(total, done)} events", file=sys.stderr, flush=True)
 
     yield say

@@ -52,7 +52,7 @@ class Command(BaseCommand):
         sums, found = Replay(first - 1), list[Difference]()
         started = time.monotonic()
         try:
-            with progress(self.stderr, f"replay {name}", last - first + 1) as advance:
+            with progress(f"replay {name}", last - first + 1) as advance:
                 for cycle in replay_stream(stream.pk, first, last):
                     advance(cycle.last - sums.seq)
                     sums.count(cycle, first)

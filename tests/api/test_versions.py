@@ -1,0 +1,3 @@
+"""The API of a cluster whose log or tables are of another version of the console."""
+
+CORDON = "/clusters/demo/nodes/n11/cordon"
