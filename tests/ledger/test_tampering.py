@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ Log = list[StoredRow]
 Tampering = Callable[[Log], tuple[Log, int, Fault]]
 """The log as written -> the log as left, the first event that is not as it was, and what was done."""
 
-COLUMNS = tuple(field.name for field in fields(StoredRow))
+COLUMNS = StoredRow._fields
 OTHER: dict[str, Any] = {
     "type": "NodeRemoved",
     "version": 7,
@@ -45,12 +44,12 @@ places = st.integers(0, EVENTS - 1)
 
 
 def hashed(row: StoredRow) -> StoredRow:
-    return replace(row, hash=row.computed_hash())
+    return row._replace(hash=row.computed_hash())
 
 
 def numbered(rows: Sequence[StoredRow]) -> Log:
     """Each moved to the seq of its place."""
-    return [replace(row, seq=seq) for seq, row in enumerate(rows, 1)]
+    return [row._replace(seq=seq) for seq, row in enumerate(rows, 1)]
 
 
 @st.composite
@@ -59,7 +58,7 @@ def changed(draw: Any) -> Tampering:
     place, column, again = draw(places), draw(st.sampled_from(sorted(OTHER))), draw(st.booleans())
 
     def tamper(log: Log) -> tuple[Log, int, Fault]:
-        row = replace(log[place], **{column: OTHER[column]})
+        row = log[place]._replace(**{column: OTHER[column]})
         left = [*log[:place], hashed(row) if again and column != "hash" else row, *log[place + 1 :]]
         return left, place + 1, Fault.CHANGED
 
@@ -73,7 +72,7 @@ def overwritten(draw: Any) -> Tampering:
 
     def tamper(log: Log) -> tuple[Log, int, Fault]:
         return (
-            [*log[:place], replace(log[origin], seq=place + 1), *log[place + 1 :]],
+            [*log[:place], log[origin]._replace(seq=place + 1), *log[place + 1 :]],
             place + 1,
             Fault.CHANGED,
         )
@@ -107,7 +106,7 @@ def inserted(draw: Any) -> Tampering:
         row = log[origin]
         if how != "copy":
             before = log[place - 1].hash if place else store.GENESIS
-            row = replace(log[0], seq=place + 1, actor="user:eve", prev_hash=before, hash=b"h" * 32)
+            row = log[0]._replace(seq=place + 1, actor="user:eve", prev_hash=before, hash=b"h" * 32)
             row = hashed(row) if how == "fits" else row
         left = numbered([*log[:place], row, *log[place:]])
         at = place + 2 if how == "copy" and origin == place else place + 1  # of two that are equal the second
@@ -228,7 +227,7 @@ def test_of_events_that_were_exchanged_with_their_hashes_the_last_is_named(
     first, last = sorted((one, other))
     left, previous = rows[:first], rows[first].prev_hash
     for row in rows[first : last + 1]:
-        left.append(hashed(replace(row, actor="user:eve", prev_hash=previous)))
+        left.append(hashed(row._replace(actor="user:eve", prev_hash=previous)))
         previous = left[-1].hash
     leave(stream, left + rows[last + 1 :])
     report = verify_chain(stream)
