@@ -8,7 +8,6 @@ same state.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.eligibility import bar
 from scheduling.engine.lost import Home, Lost
-from scheduling.engine.model import TAS_GATES, Eligibility, HostPort, Node, Pod, PodGroup, PodTerm
+from scheduling.engine.model import TAS_GATES, Eligibility, HostPort, Node, Pod, PodGroup, PodTerm, altered
 from scheduling.engine.numa_names import node_of
 from scheduling.engine.packed import NodesMade, PackedNodes, PackedPods, PodsMade, UidsByName
 from scheduling.engine.roll import Objects, Roll, settled
@@ -246,13 +245,16 @@ class ClusterState:
 
     def set_pod(self, pod: Pod) -> None:
         """Add the pod or replace the one of that uid."""
-        if pod.uid in self.pods:
-            self._withdraw(pod.uid)
+        old = self.pods.get(pod.uid)
+        stays = old is not None and _holds_the_same(old, pod)
+        if old is not None:
+            self._withdraw(pod.uid, stays)
         self.pods[pod.uid] = pod
         self._forget(pod)
-        known = self._uids.get(pod.key, ())
+        key = pod.key
+        known = self._uids.get(key, ())
         if pod.uid not in known:
-            self._set_uids(pod.key, (*known, pod.uid))
+            self._set_uids(key, (*known, pod.uid))
         if pod.group:
             self._by_group.add(pod.group_key, pod.uid)
         if pod.node and not pod.finished:
@@ -261,14 +263,14 @@ class ClusterState:
                 self._keep_apart(pod, True)
             if pod.shape.host_ports:
                 self._holding.add(pod.shape.host_ports, pod.uid)
-            self._charge(pod, 1)
+            self._charge(pod, 0 if stays else 1)
         if pod.uid in self.zone_of and node_of(self.zone_of[pod.uid]) != pod.node:
             del self.zone_of[pod.uid]
 
     def remove_pod(self, uid: str) -> None:
         """Take the pod out; nothing happens when there is none of that uid."""
         if uid in self.pods:
-            pod = self._withdraw(uid)
+            pod = self._withdraw(uid, False)
             self.zone_of.pop(uid, None)
             self._forget(pod)
             self._set_uids(pod.key, tuple(other for other in self._uids[pod.key] if other != uid))
@@ -279,7 +281,7 @@ class ClusterState:
         """
         if zone:
             self.zone_of[pod_uid] = zone
-        self.set_pod(replace(self.pods[pod_uid], node=node))
+        self.set_pod(altered(self.pods[pod_uid], {"node": node}))
 
     def set_group(self, group: PodGroup) -> None:
         """Open the group or replace it; another uid is another generation, of which nothing has been
@@ -364,12 +366,15 @@ class ClusterState:
         """Drop the rosters that the pod is or was in, and those of other pods of its name, which it may
         replace.
         """
+        if not self.rosters:
+            return
         self.rosters.pop(pod.group_key, None)
         for uid in self._uids.get(pod.key, ()):
             if uid in self.pods:
                 self.rosters.pop(self.pods[uid].group_key, None)
 
-    def _withdraw(self, uid: str) -> Pod:
+    def _withdraw(self, uid: str, stays: bool) -> Pod:
+        """``stays``: what comes in its place holds the same room."""
         pod = self.pods.pop(uid)
         self.rosters.pop(pod.group_key, None)
         if pod.group:
@@ -380,7 +385,8 @@ class ClusterState:
                 self._keep_apart(pod, False)
             if pod.shape.host_ports:
                 self._holding.discard(pod.shape.host_ports, uid)
-            self._charge(pod, -1)
+            if not stays:
+                self._charge(pod, -1)
         return pod
 
     def _keep_apart(self, pod: Pod, there: bool) -> None:
@@ -452,6 +458,15 @@ class ClusterState:
             for resource in sorted(columns)
             if resource in offered or self.columns.free[resource][row] != alloc[resource][row]
         }
+
+
+def _holds_the_same(old: Pod, new: Pod) -> bool:
+    """Whether both hold room on one node, and equally much."""
+    return (
+        old.node == new.node
+        and (old.shape is new.shape or old.shape.requests == new.shape.requests)
+        and old.finished == new.finished
+    )
 
 
 def _member_order(pod: Pod) -> tuple[int, int, str, str]:

@@ -7,10 +7,10 @@ commit. Bodies hold integers, strings, booleans and lists of them; engine object
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
-from scheduling.engine.model import Node, Pod, PodGroup, Workload
+from scheduling.engine.model import Node, Pod, PodGroup, Workload, altered
 from scheduling.engine.turns import LostTo
 
 
@@ -131,7 +131,7 @@ class NodeUpdated(Event):
         return cls(new.name, new.uid, changes) if changes else None
 
     def changed(self, old: Node) -> Node:
-        return replace(old, **dict(self.changes))
+        return altered(old, dict(self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class PodGroupUpdated(Event):
         return cls(new.namespace, new.name, new.uid, new.generation, changes) if changes else None
 
     def changed(self, old: PodGroup) -> PodGroup:
-        return replace(old, **dict(self.changes))
+        return altered(old, dict(self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class PodUpdated(Event):
         return cls(new.namespace, new.name, new.uid, changes) if changes else None
 
     def changed(self, old: Pod) -> Pod:
-        return replace(old, **dict(self.changes))
+        return altered(old, dict(self.changes))
 
 
 @dataclass(frozen=True, slots=True)

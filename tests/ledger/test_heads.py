@@ -174,7 +174,7 @@ def rewrite(stream: int, seq: int) -> None:
     """One event, and all hashes after it, the head's too."""
     rows, previous = list(store.stored(stream)), store.GENESIS
     for row in rows:
-        made = replace(row, prev_hash=previous, actor="user:eve" if row.seq == seq else row.actor)
+        made = row._replace(prev_hash=previous, actor="user:eve" if row.seq == seq else row.actor)
         previous = made.computed_hash()
         as_superuser(
             stream,
