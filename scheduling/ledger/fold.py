@@ -9,6 +9,7 @@ from functools import singledispatch
 from scheduling.engine import lost
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.numa_names import NUMA_KEY
+from scheduling.engine.past import Closed
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import Turn
@@ -89,10 +90,14 @@ def _feature_gate_changed(event: e.FeatureGateChanged, state: ClusterState) -> N
 
 
 @_change.register(e.SnapshotImported)
-@_change.register(e.WorkloadAdded)
 @_change.register(e.DomainLost)
 def _no_change(event: e.Event, state: ClusterState) -> None:
-    """Nothing that decisions depend on; ``apply`` keeps a lost domain with its seq."""
+    """Nothing; ``apply`` keeps a lost domain with its seq."""
+
+
+@_change.register
+def _workload_added(event: e.WorkloadAdded, state: ClusterState) -> None:
+    state.past.see(event.workload)
 
 
 @_change.register
@@ -137,7 +142,9 @@ def _pod_group_updated(event: e.PodGroupUpdated, state: ClusterState) -> None:
 
 @_change.register
 def _pod_group_closed(event: e.PodGroupClosed, state: ClusterState) -> None:
-    state.close_group(f"{event.namespace}/{event.name}", event.uid)
+    key = f"{event.namespace}/{event.name}"
+    state.close_group(key, event.uid)
+    state.past.end(key, Closed(event.generation, event.uid))
 
 
 @_change.register
