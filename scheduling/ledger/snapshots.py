@@ -43,6 +43,10 @@ _FIELDS = hashlib.sha256(
 ).digest()[:8]
 
 
+KIND = f"{FORMAT}.{_FIELDS.hex()}"
+"""Format and fields as text: snapshots of another kind cannot be read."""
+
+
 class BadSnapshot(ValueError):
     """Bytes that are no snapshot of this format, whole and unchanged."""
 

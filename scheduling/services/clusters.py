@@ -19,7 +19,7 @@ from scheduling.services.execute import Outcome, append_and_project, execute, no
 from scheduling.services.gates import completed_gates, proposed_gates, unknown_gates
 from scheduling.services.importing import COMPLETE_KINDS, ImportOptions, ImportPlan, plan_import
 from scheduling.services.problems import FORBIDDEN, INVALID, REQUIRED, Problem, Refused
-from scheduling.services.state import state_of
+from scheduling.services.state import save_with, state_of
 from scheduling.services.switching import gate_events, mode_events, unknown_mode
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -145,6 +145,7 @@ def _make(
             request=_fingerprint(request),
             now=now,
         )
+        save_with(ClusterState(), stream_id, appended)
     return _report(name, outcome_of(stream_id, appended).last_seq, plan, manifests, created=True)
 
 
