@@ -1,12 +1,13 @@
 """The same log kept by the `eventsourcing` package, in the way that its documentation shows.
 
-Events are classes of an aggregate with a plain JSON body, written by `EventStore.put` of an `Application`, which
-is what `save()` calls: the package's own mapper and recorder. Its recorder is measured in both of its modes: the
-safe one locks the table for each append; with POSTGRES_ENABLE_DB_FUNCTIONS it does not, and a reader that follows
-its notifications loses events that were still being written when it passed.
+Events are classes of an aggregate with a plain JSON body, written by `EventStore.put` of an
+`Application`, which is what `save()` calls: the package's own mapper and recorder. Its recorder is
+measured in both of its modes: the safe one locks the table for each append; with
+POSTGRES_ENABLE_DB_FUNCTIONS it does not, and a reader that follows its notifications loses events that
+were still being written when it passed.
 
-The aggregate keeps what our own state keeps of nodes, groups and pods, and adds up what is used on each node, as
-plain dicts: less work than ours, which also keeps columns and indexes to decide on.
+The aggregate keeps what our own state keeps of nodes, groups and pods, and adds up what is used on each
+node, as plain dicts: less work than ours, which also keeps columns and indexes to decide on.
 """
 
 import importlib.util

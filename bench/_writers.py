@@ -1,8 +1,8 @@
 """Processes that append as fast as they can, to our log or to that of the `eventsourcing` package.
 
-Each has its own connection and, unless they share one, its own stream. They are told to begin together, and
-append for a given time. Our events and those of the package hold the same; both sides begin with event objects
-and end with a commit.
+Each has its own connection and, unless they share one, its own stream. They are told to begin together,
+and append for a given time. Our events and those of the package hold the same; both sides begin with
+event objects and end with a commit.
 """
 
 import multiprocessing
@@ -34,7 +34,7 @@ class Writers:
             self.pipes.append(ours)
 
     def rate(self, side: str, writers: int, batch: int, seconds: float, *, shared: bool = False) -> float:
-        """Events a second of so many writers together, appends of ``batch`` events. ``shared``: to one stream."""
+        """Events a second of so many writers together, in appends of ``batch``. ``shared``: to one stream."""
         used = self.pipes[:writers]
         stream = None
         for pipe in used:

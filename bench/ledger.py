@@ -1,18 +1,22 @@
-"""How fast the log takes events and gives them back, beside the `eventsourcing` package on the same server, and how it
-stands at a million events.
+"""How fast the log takes events and gives them back, beside the `eventsourcing` package on the same server,
+and how it stands at a million events.
 
-PostgreSQL is as durable as in production. Contenders take turns in one run, so that a busy moment of the machine meets
-them all; ratios are medians of rounds. The figures of the closing JSON line, null where they could not be taken:
+PostgreSQL is as durable as in production. Contenders take turns in one run, so that a busy moment of the
+machine meets them all; ratios are medians of rounds. The figures of the closing JSON line, null where
+they could not be taken:
 
-``append_ratio``: events a second of 4 writers in batches of 100, each writer with a stream of its own, our hash chain
-on, over the faster mode of the package; both from event objects to the commit. ``append_tables_ratio``: the same with
-our tables and hints. ``append_recorder_ratio``: over the package's recorder alone, given bodies that are bytes already.
+``append_ratio``: events a second of 4 writers in batches of 100, each with a stream of its own, our hash
+chain on, over the faster mode of the package; both from event objects to the commit.
+``append_tables_ratio``: the same with our tables and hints. ``append_recorder_ratio``: over the
+package's recorder alone, which is given bodies that are bytes already.
 ``rebuild_ratio``: time of the package to rebuild its state of 100,000 events, over ours.
-``rebuild_1m_s``, ``verify_1m_s``, ``tables_1m_s``: seconds for 1,000,000 events of a cluster of 480 nodes.
-``history_page_ms``: server time of the history page at 1,000,000 events: the worst of several filters' medians.
+``rebuild_1m_s``, ``verify_1m_s``, ``tables_1m_s``: seconds for 1,000,000 events of a cluster of 480
+nodes.
+``history_page_ms``: server time of the history page at 1,000,000 events: the worst of several filters'
+medians.
 ``state_at_ms``: the state in the middle of them, with the snapshots that were left on the way.
-``cold_start_ratio``: from the stored snapshot of 15,000 nodes and their pods to a state that has decided a group, over
-reading the rows of nodes and pods as ORM objects.
+``cold_start_ratio``: from the stored snapshot of 15,000 nodes and their pods to a state that has decided
+a group, over reading the rows of nodes and pods as ORM objects.
 """
 
 import gc
@@ -124,7 +128,7 @@ def appends(answer: Figures) -> None:
             "append_recorder_ratio": _ratio(rounds, OURS, (RECORDER,)),
         }
         answer.notes.append(
-            "eventsourcing with db functions takes no lock: a reader that follows its notifications loses events"
+            "eventsourcing with db functions takes no lock: a reader of its notifications loses events"
         )
 
 
