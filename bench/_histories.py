@@ -67,7 +67,10 @@ class Life:
     no gang is submitted.
     """
 
-    def __init__(self, nodes: int = 480, rack: int = 16, *, seed: int = 7, use: float = 0.9) -> None:
+    def __init__(
+        self, name: str = "bench", nodes: int = 480, rack: int = 16, *, seed: int = 7, use: float = 0.9
+    ) -> None:
+        self.name = name
         self.state = ClusterState()
         self.random = Random(seed)
         self.nodes, self.rack = nodes, rack
@@ -91,7 +94,7 @@ class Life:
         gates = tuple((gate, True) for gate in TAS_GATES)
         added = [e.NodeAdded(node(number, self.rack)) for number in range(self.nodes)]
         imported = e.SnapshotImported("5a" * 32, (), (("Node", self.nodes),), ())
-        register = e.ClusterRegistered("bench", "simulated", gates, "v1.36.2")
+        register = e.ClusterRegistered(self.name, "simulated", gates, "v1.36.2")
         return self.commit([register, *added, imported], "user:ada")
 
     def happenings(self, woken: dict[str, int | None]) -> Iterator[Commit]:

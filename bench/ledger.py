@@ -178,7 +178,7 @@ def from_zero(stream_id: int) -> ClusterState:
 
 
 def rebuilding(answer: Figures) -> None:
-    commits = list(until(REBUILT, Life(seed=1)))
+    commits = list(until(REBUILT, Life("rebuilt", seed=1)))
     stream_id = write(commits, "rebuilt")
     ours: list[float] = []
     theirs: list[float] = []
@@ -219,7 +219,7 @@ def _agree(state: ClusterState, cluster: Any) -> None:
 
 
 def a_million(answer: Figures) -> None:
-    life = Life()
+    life = Life("million")
     stream_id = 0
 
     def make() -> None:
@@ -308,7 +308,7 @@ def history_page(answer: Figures, stream_id: int, life: Life) -> float:
 
 
 def cold_start(answer: Figures) -> None:
-    life = Life(COLD_NODES, COLD_RACK, seed=3, use=0.8)
+    life = Life("cold", COLD_NODES, COLD_RACK, seed=3, use=0.8)
     woken: dict[str, int | None] = {}
     told = [life.beginning(), *life.happenings(woken), *life.cycle(woken), life.submit(woken)]
     key = life.gangs[-1][0]  # submitted last, and waiting
