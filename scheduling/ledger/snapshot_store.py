@@ -115,6 +115,7 @@ _INSERT = """
     on conflict do nothing
 """
 
+_DATA = "select data from scheduling_snapshot where id = %s"
 _SIZES = "select id, seq, octet_length(data) from scheduling_snapshot where stream_id = %s order by seq"
 _DELETE = "delete from scheduling_snapshot where id = any(%b::bigint[])"
 
@@ -128,7 +129,7 @@ def _listed(stream_id: int, upto: int | None) -> list[tuple[int, int, bytes, boo
 
 def _data(number: int) -> bytes | None:
     with binary_cursor() as cursor:
-        row = cursor.execute("select data from scheduling_snapshot where id = %s", [number]).fetchone()
+        row = cursor.execute(_DATA, [number], binary=True).fetchone()  # as text it is twice as long
     return None if row is None else row[0]
 
 
