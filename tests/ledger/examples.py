@@ -120,8 +120,8 @@ _DECIDED = '"generation":1,"name":"train","namespace":"ml"'
 _GIVEN = (
     '"assignments":[["pod-uid-0","train-0","n1"]],"domain":"r1","enforced":true,"fits":1,'
     + _DECIDED
-    + ',"need":1,'
-    + f',"need":1,"members":1,"profile":"exact","shapes":[[1,1]],"topology_key":"{RACK}","uid":"group-uid-1"'
+    + ',"members":1,"need":1,"profile":"exact","shapes":[[1,1]],'
+    + f'"topology_key":"{RACK}","uid":"group-uid-1"'
 )
 _REFUSED = (
     '"bound":0,"domain":"r1","enforced":true,"fits":1,"fits_across_domains":true,"funnel":[2,2,2,1,0],'
