@@ -9,6 +9,7 @@ from django.test import Client
 
 from scheduling.ledger import store
 from scheduling.models import Cluster
+from tests.console.test_access import PAGES, address
 from tests.versions import append_newer, append_newer_version, newer_tables
 
 CORDON = "/c/demo/nodes/n11/cordon"
@@ -32,8 +33,8 @@ def test_a_command_on_tables_of_another_version_is_answered_with_503_and_stores_
 
 def test_tables_of_another_version_are_still_shown(cluster: Cluster, viewer: Client) -> None:
     with newer_tables():
-        for address in ("map", "pods", "nodes", "history"):
-            assert viewer.get(f"/c/demo/{address}", follow=True).status_code in (200, 404)
+        for name in ("map", "pending", "pod-groups", "pod-group", "nodes", "history"):
+            assert viewer.get(address(name)).status_code == 200
 
 
 def test_503_is_told_in_japanese_too(cluster: Cluster, operator: Client) -> None:
@@ -67,8 +68,21 @@ def test_the_history_says_at_the_event_that_it_cannot_be_read(
         f"A newer version of the console wrote this event ({what}); this one cannot read it, and decides "
         "nothing on it."
     )
-    for address in ("/c/demo/history", f"/c/demo/history/{seq}"):
-        answer = viewer.get(address)
+    for path in ("/c/demo/history", f"/c/demo/history/{seq}"):
+        answer = viewer.get(path)
         assert answer.status_code == 200
         assert sentence in said(answer)
     assert viewer.get(f"/c/demo/history/{seq - 1}").status_code == 200
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_is_shown_or_says_why_not(cluster: Cluster, admin: Client, name: str) -> None:
+    """The test client raises what a page does not answer."""
+    append_newer(cluster)
+    _, _, query, status = PAGES[name]
+    answer = admin.get(address(name) + query)
+    assert answer.status_code in (status, 503)
+    if status == 405:
+        answer = admin.post(address(name))
+    if answer.status_code == 503:
+        assert "A newer version of the console wrote event" in said(answer)
