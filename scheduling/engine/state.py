@@ -17,7 +17,7 @@ from scheduling.engine import packed, topology
 from scheduling.engine.buckets import Buckets
 from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
-from scheduling.engine.eligibility import bar
+from scheduling.engine.eligibility import Bar, bar
 from scheduling.engine.lost import Home, Lost
 from scheduling.engine.model import TAS_GATES, Eligibility, HostPort, Node, Pod, PodGroup, PodTerm, altered
 from scheduling.engine.numa_names import node_of
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 Apart = tuple[str, tuple[PodTerm, ...]]
 """Namespace and anti-affinity terms of pods."""
+
+_MOST = 8
+"""When an eighth of the nodes are looked at, a label is looked for on all at once."""
 
 _ELIGIBILITY_CLASSES = 256
 """How many classes of members keep their bars: the least recently asked goes first."""
@@ -432,17 +435,28 @@ class ClusterState:
         bars[: len(old)] = old
         names = self.columns.node
         rows = np.flatnonzero(self.columns.changed > clock)
-        if wanted.node_selector or wanted.terms is not None:
+        if wanted.terms is not None or (wanted.node_selector and len(rows) * _MOST < len(bars)):
             for row in rows.tolist():
                 if names[row]:
                     bars[row] = bar(self.nodes[names[row]], wanted)
         else:
             attitudes, of = list(self._attitudes), self.columns.attitude[rows]
             found = np.zeros(len(attitudes) + 1, np.int8)
+            anywhere = Eligibility(tolerations=wanted.tolerations)
             for number in set(of.tolist()):
-                found[number] = bar(attitudes[number], wanted)
+                found[number] = bar(attitudes[number], anywhere)
             bars[rows] = found[of]
+            for key, value in wanted.node_selector:
+                bars[rows[~self._carry(key, value)[rows]]] = Bar.SELECTOR
         return bars
+
+    def _carry(self, key: str, value: str) -> NDArray[np.bool_]:
+        """Rows whose nodes have the label; packed nodes are not made for it."""
+        carry = np.zeros(self.columns.rows, bool)
+        values, names = packed.labelled(self.nodes, key)
+        slot = self.columns.slot
+        carry[[slot[name] for name, has in zip(names, values, strict=True) if has == value]] = True
+        return carry
 
     def _attitude(self, node: Node) -> int:
         """The number of what a node says of every member, whatever its labels: bars are few, nodes many."""
