@@ -145,9 +145,11 @@ class Columns:
         on the row changed other than what it holds.
         """
         if pods:
+            free = self.free
             for resource, amount in requests:
-                self._need(resource)
-                self.free[resource][row] -= pods * min(amount, AMOUNT_LIMIT)
+                if resource not in free:
+                    self._need(resource)
+                free[resource][row] -= pods * (amount if amount < AMOUNT_LIMIT else AMOUNT_LIMIT)
             self.pods_on[row] += pods
         self._note(row)
 

@@ -379,7 +379,8 @@ class ClusterState:
     def _withdraw(self, uid: str, stays: bool) -> Pod:
         """``stays``: what comes in its place holds the same room."""
         pod = self.pods.pop(uid)
-        self.rosters.pop(pod.group_key, None)
+        if self.rosters:
+            self.rosters.pop(pod.group_key, None)
         if pod.group:
             self._by_group.discard(pod.group_key, uid)
         if pod.node and not pod.finished:

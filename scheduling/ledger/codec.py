@@ -71,11 +71,12 @@ def from_body(type_name: str, version: int, body: Json, upcasters: dict[str, Ste
             f"the log holds {type_name} in version {version}; "
             f"this version of the console knows it up to {kind.VERSION}"
         )
-    steps = upcasters.get(type_name, {})
-    for step in range(version, kind.VERSION):
-        if step not in steps:
-            raise UnknownEvent(f"no upcaster leads {type_name} from version {step} to {step + 1}")
-        body = steps[step](body)
+    if version < kind.VERSION:
+        steps = upcasters.get(type_name, {})
+        for step in range(version, kind.VERSION):
+            if step not in steps:
+                raise UnknownEvent(f"no upcaster leads {type_name} from version {step} to {step + 1}")
+            body = steps[step](body)
     try:
         return cast(Event, _codec(kind)[1](body))
     except _Mismatch as error:
@@ -238,18 +239,14 @@ def _sequence(item: Any) -> tuple[_Encode, _Decode]:
     def encode_all(value: Any) -> list[Any]:
         if type(value) is not tuple:
             raise _Mismatch("", f"{value!r} is no tuple")
-        if plain is not None and all(
-            type(part) is tuple and tuple(map(type, part)) == plain for part in value
-        ):
+        if plain is not None and _all_plain(value, tuple, plain):
             return list(map(list, value))
         return _each(encode_one, value)
 
     def decode_all(value: Any) -> tuple[Any, ...]:
         if type(value) is not list:
             raise _Mismatch("", f"{value!r} is no list")
-        if plain is not None and all(
-            type(part) is list and tuple(map(type, part)) == plain for part in value
-        ):
+        if plain is not None and _all_plain(value, list, plain):
             return tuple(map(tuple, value))
         return tuple(_each(decode_one, value))
 
@@ -264,6 +261,14 @@ def _sequence(item: Any) -> tuple[_Encode, _Decode]:
         )
 
     return (encode_plain, decode_plain) if item in _PLAIN else (encode_all, decode_all)
+
+
+def _all_plain(value: Any, kind: type[Any], plain: tuple[Any, ...]) -> bool:
+    """Whether all parts are of that kind, and hold values of just these types."""
+    if not {kind}.issuperset(map(type, value)):
+        return False
+    found = [tuple(map(type, part)) for part in value]
+    return found.count(plain) == len(found)
 
 
 def _plain_parts(annotation: Any) -> tuple[Any, ...] | None:
