@@ -8,7 +8,7 @@ and objects when they are asked for (``roll``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar, overload
@@ -27,6 +27,7 @@ FORMAT = 1
 Column = NDArray[Any]
 """Integers of any width: written as narrow as they allow."""
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 _ASKED_OFTEN = 8
@@ -468,6 +469,29 @@ def by_group(pods: PackedPods) -> UidsUnder:
     keys = [f"{pods.texts[namespace]}/{pods.texts[group]}" for namespace, group in split]
     numbers = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(both))))
     return UidsUnder(pods.uids, keys, numbers, rows, {key: place for place, key in enumerate(keys)}.get)
+
+
+def together(pods: PackedPods, key: Callable[[str, Shape], K | None]) -> dict[K, dict[str, None]]:
+    """The unfinished pods on nodes whose shape is one of ``pairwise``, by what ``key`` makes of namespace and
+    shape; None for those that are left out.
+    """
+    wanted = np.zeros(len(pods.shapes), bool)
+    wanted[pods.pairwise] = True
+    rows = pods.bound[wanted[pods.shape[pods.bound]]]
+    both = pods.shape[rows].astype(np.int64) * len(pods.texts) + pods.namespace[rows]
+    order = np.argsort(both, kind="stable")
+    rows, both = rows[order], both[order]
+    starts = _runs(both)
+    found: dict[K, list[Ints]] = {}
+    for number, part in zip(both[starts].tolist(), np.split(rows, starts[1:]), strict=False):
+        shape, namespace = divmod(number, len(pods.texts))
+        name = key(pods.texts[namespace], pods.shapes[shape])
+        if name is not None:
+            found.setdefault(name, []).append(part)
+    return {
+        name: dict.fromkeys([pods.uids[row] for row in np.sort(np.concatenate(parts)).tolist()])
+        for name, parts in found.items()
+    }
 
 
 def columns(nodes: PackedNodes, pods: PackedPods, resources: Iterable[str]) -> tuple[Columns, list[Node]]:

@@ -19,7 +19,17 @@ from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.eligibility import Bar, bar
 from scheduling.engine.lost import Home, Lost
-from scheduling.engine.model import TAS_GATES, Eligibility, HostPort, Node, Pod, PodGroup, PodTerm, altered
+from scheduling.engine.model import (
+    TAS_GATES,
+    Eligibility,
+    HostPort,
+    Node,
+    Pod,
+    PodGroup,
+    PodTerm,
+    Shape,
+    altered,
+)
 from scheduling.engine.numa_names import node_of
 from scheduling.engine.packed import NodesMade, PackedNodes, PackedPods, PlacedMade, PodsMade, UidsByName
 from scheduling.engine.past import Past
@@ -90,18 +100,12 @@ class ClusterState:
         state.nodes, state.pods = Roll(NodesMade(nodes)), Roll(PodsMade(pods))
         state._uids = Shared(Roll(UidsByName(pods)))
         state.past.placed = Shared(Roll(PlacedMade(pods)))
-        state._by_node, state._by_group = (
-            Buckets(Roll(packed.by_node(nodes, pods))),
-            Buckets(Roll(packed.by_group(pods))),
-        )
+        state._by_node = Buckets(Roll(packed.by_node(nodes, pods)))
+        state._by_group = Buckets(Roll(packed.by_group(pods)))
         state.columns, attitudes = packed.columns(nodes, pods, resources)
         state._attitudes = {attitude: number for number, attitude in enumerate(attitudes)}
-        for row in np.sort(pods.bound[np.isin(pods.shape[pods.bound], pods.pairwise)]).tolist():
-            pod = state.pods[pods.uids[row]]
-            if pod.shape.pod_anti_affinity:
-                state._keep_apart(pod, True)
-            if pod.shape.host_ports:
-                state._holding.add(pod.shape.host_ports, pod.uid)
+        state._apart = Buckets(packed.together(pods, _apart))
+        state._holding = Buckets(packed.together(pods, lambda _, shape: shape.host_ports or None))
         return state
 
     # --- what is asked
@@ -494,6 +498,10 @@ def _newest(uids: Iterable[str], pods: Mapping[str, Pod]) -> str | None:
         if newest is None or pods[uid].created >= pods[newest].created:
             newest = uid
     return newest
+
+
+def _apart(namespace: str, shape: Shape) -> Apart | None:
+    return (namespace, shape.pod_anti_affinity) if shape.pod_anti_affinity else None
 
 
 def _usable_by(node: Node) -> tuple[object, ...]:

@@ -30,7 +30,8 @@ from scheduling.ledger import codec
 FORMAT = packed.FORMAT
 
 _MARK = b"tas-state"
-_HEAD = struct.Struct(f"<{len(_MARK)}sH8s32sQ")
+_HEAD = struct.Struct(f"<{len(_MARK)}sH8s32s")
+_SIZE = struct.Struct("<Q")
 _T = TypeVar("_T")
 
 _KINDS: tuple[type[Any], ...] = (
@@ -80,16 +81,16 @@ def pack(state: ClusterState) -> bytes:
     narrow = [_narrow(array) for array in arrays]
     told["arrays"] = [(array.dtype.str, len(array)) for array in narrow]
     json = orjson.dumps(told)
-    parts = [json, *(array.tobytes() for array in narrow)]
+    parts = [_SIZE.pack(len(json)), json, *(array.tobytes() for array in narrow)]
     body = b"".join(part.ljust(_aligned(len(part)), b"\0") for part in parts)
-    return _HEAD.pack(_MARK, FORMAT, _FIELDS, hashlib.sha256(body).digest(), len(json)) + body
+    return _HEAD.pack(_MARK, FORMAT, _FIELDS, hashlib.sha256(body).digest()) + body
 
 
 def unpack(data: bytes) -> ClusterState:
     """The state that was packed. Raises BadSnapshot."""
     if len(data) < _HEAD.size:
         raise BadSnapshot(f"{len(data)} bytes are no snapshot")
-    mark, version, known, digest, size = _HEAD.unpack_from(data)
+    mark, version, known, digest = _HEAD.unpack_from(data)
     if mark != _MARK:
         raise BadSnapshot("the bytes do not begin as those of a snapshot")
     if (version, known) != (FORMAT, _FIELDS):
@@ -98,8 +99,10 @@ def unpack(data: bytes) -> ClusterState:
             f"{FORMAT} ({_FIELDS.hex()})"
         )
     body = memoryview(data)[_HEAD.size :]
-    if hashlib.sha256(body).digest() != digest or size > len(body):
+    if hashlib.sha256(body).digest() != digest:
         raise BadSnapshot("the snapshot is torn: it does not have the digest it was written with")
+    (size,) = _SIZE.unpack_from(body)
+    body = body[_SIZE.size :]
     told = orjson.loads(body[:size])
     return _state(told, _arrays(told["arrays"], body[_aligned(size) :]))
 
