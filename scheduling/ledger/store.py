@@ -17,7 +17,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-import psycopg
 from django.db import connection, transaction
 
 from scheduling.ledger import codec
@@ -171,18 +170,21 @@ def append(
     occurred = now if occurred_at is None else occurred_at
     recorded_at = max(now, found.recorded_at)
     causes = [cause] * len(events) if cause is None or isinstance(cause, int) else cause
-    made = _chain(stream_id, start, events, actor, command_id, causes, occurred, recorded_at)
-    end = Head(made[-1].seq, made[-1].hash) if made else start
+    rows, recorded = _chain(stream_id, start, events, actor, command_id, causes, occurred, recorded_at)
+    end = Head(recorded[-1].seq, recorded[-1].hash) if recorded else start
     for block in range(_block(start.seq + 1), _block(end.seq) + 1):
         if block > 0 and block * PARTITION_WIDTH >= start.seq:
             _open_partition(stream_id, block)
     with binary_cursor() as cursor:
-        moved_at = to_datetime(recorded_at if made else found.recorded_at)
+        moved_at = to_datetime(recorded_at if recorded else found.recorded_at)
         move = [end.seq, end.hash, moved_at, stream_id, start.seq, start.hash]
         keep = [stream_id, command_id, fingerprint, start.seq + 1, end.seq]
         moved = cursor.execute(_MOVE, move + keep).fetchone() == (1,)
-        if moved and made:
-            _insert(cursor, made)
+        if moved and rows:
+            with cursor.copy(_COPY) as copy:
+                copy.set_types(_COPY_TYPES)
+                for row in rows:
+                    copy.write_row(row)
     if not moved:
         # Somebody else moved the head and committed: perhaps the same command, sent twice at once.
         now_there = _look(stream_id, command_id)
@@ -190,13 +192,12 @@ def append(
         if again is not None:
             return again
         raise ConflictingAppend(stream_id, expected_seq, now_there.head.seq)
-    recorded = tuple(row.recorded(event) for row, event in zip(made, events, strict=True))
     if recorded:
         woke = any(event.WAKES for event in events)
         # Robust: the command has happened by then, so a receiver's failure is logged and not the caller's.
         send = partial(log_advanced.send_robust, sender=None, stream_id=stream_id, seq=end.seq, woke=woke)
         transaction.on_commit(partial(send, events=tuple(events)))
-    return Appended(start.seq + 1, end.seq, repeated=False, recorded=recorded)
+    return Appended(start.seq + 1, end.seq, repeated=False, recorded=tuple(recorded))
 
 
 def read(
@@ -255,13 +256,12 @@ class StoredRow(NamedTuple):
         """What ``hash`` has to be."""
         return _hash(self.prev_hash, list(self[:12]), self.body.encode())
 
-    def recorded(self, event: Event | None = None) -> Recorded:
-        """With the event decoded, unless it is given."""
-        if event is None:
-            try:
-                event = codec.decode(self.type, self.version, self.body)
-            except codec.BadEvent as error:
-                raise error.at(self.seq) from error
+    def recorded(self) -> Recorded:
+        """With the event decoded."""
+        try:
+            event = codec.decode(self.type, self.version, self.body)
+        except codec.BadEvent as error:
+            raise error.at(self.seq) from error
         return Recorded(
             self.stream_id, self.seq, event, self.actor, self.command_id, self.cause,
             self.occurred_at, self.recorded_at, self.prev_hash, self.hash,
@@ -376,32 +376,28 @@ def _chain(
     command_id: str,
     causes: Sequence[int | None],
     occurred: int,
-    recorded: int,
-) -> list[StoredRow]:
-    rows: list[StoredRow] = []
+    recorded_at: int,
+) -> tuple[list[tuple[Any, ...]], list[Recorded]]:
+    """Rows of ``_FIELDS``, and the same as events."""
+    rows: list[tuple[Any, ...]] = []
+    made: list[Recorded] = []
     previous = start.hash
+    times = to_datetime(occurred), to_datetime(recorded_at)
     for seq, (event, cause) in enumerate(zip(events, causes, strict=True), start.seq + 1):
         body = codec.encoded(event)
-        meta = [
-            stream_id, seq, type(event).__name__, event.VERSION, occurred, recorded, actor, command_id, cause,
-            *codec.subject(event),
-        ]  # fmt: skip
-        made = _hash(previous, meta, body)
-        rows.append(StoredRow._make((*meta, body.decode(), previous, made)))
-        previous = made
-    return rows
+        kind = stream_id, seq, type(event).__name__, event.VERSION
+        told = actor, command_id, cause, *codec.subject(event)
+        hash_ = _hash(previous, [*kind, occurred, recorded_at, *told], body)
+        rows.append((*kind, *times, *told, body.decode(), previous, hash_))
+        made.append(
+            Recorded(stream_id, seq, event, actor, command_id, cause, occurred, recorded_at, previous, hash_)
+        )
+        previous = hash_
+    return rows, made
 
 
 def _hash(previous: bytes, meta: list[Any], body: bytes) -> bytes:
     return hashlib.sha256(b"%b%b\n%b" % (previous, codec.canonical(meta), body)).digest()
-
-
-def _insert(cursor: psycopg.Cursor[Any], rows: Sequence[StoredRow]) -> None:
-    times = {time: to_datetime(time) for row in rows[:1] for time in (row.occurred_at, row.recorded_at)}
-    with cursor.copy(_COPY) as copy:
-        copy.set_types(_COPY_TYPES)
-        for row in rows:
-            copy.write_row((*row[:4], times[row.occurred_at], times[row.recorded_at], *row[6:]))
 
 
 def _block(seq: int) -> int:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scheduling.engine.columns import AMOUNT_LIMIT
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import VerdictSummary
-from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodTerm, Requirement
+from scheduling.engine.eligibility import bar
+from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodTerm, Requirement, altered
 from scheduling.engine.queue import waiting
 from scheduling.engine.state import ClusterState
 from tests.engine.builders import GPU, RACK, ZONE, cluster, gang, members, node, pod
@@ -166,6 +167,45 @@ def test_bars_follow_what_changes_about_nodes() -> None:
     state.set_node(node("b", ready=False))
     state.set_node(node("c", unschedulable=True))
     assert [int(state.bars(Eligibility())[state.columns.slot[name]]) for name in "abc"] == [0, 2, 3]
+
+
+@pytest.mark.parametrize("selector", [{RACK: "r1"}, {RACK: "r1", ZONE: "z"}, {RACK: "none has it"}, {}])
+def test_a_selector_bars_the_same_nodes_whether_looked_at_together_or_one_by_one(
+    selector: dict[str, str],
+) -> None:
+    wanted = Eligibility(tuple(sorted(selector.items())))
+    state = cluster(
+        *(node(f"n{number:02}", f"r{number % 3}", labels={ZONE: "yz"[number % 2]}) for number in range(30)),
+        node("cordoned", "r1", unschedulable=True, labels={ZONE: "z"}),
+        node("away", None, ready=False),
+    )
+    slot = state.columns.slot
+
+    def expected() -> dict[str, int]:
+        return {name: int(bar(found, wanted)) for name, found in state.nodes.items()}
+
+    assert {name: int(state.bars(wanted)[slot[name]]) for name in slot} == expected()
+    state.set_node(node("n01", "r1", ready=False))
+    state.set_node(node("n02", "r1", labels={ZONE: "z"}))
+    assert {name: int(state.bars(wanted)[slot[name]]) for name in slot} == expected()
+
+
+def test_a_pod_that_changes_and_stays_holds_its_room_once() -> None:
+    state = cluster(node("a", cpu=8000, pods=10), pod("x", cpu=3000, node="a"))
+    version = state.columns.version
+    state.set_pod(replace(state.pods["pod-x"], labels=(("app", "a"),)))
+    assert state.used("a") == {"cpu": 3000, "pods": 1}
+    assert state.columns.version > version
+    state.remove_pod("pod-x")
+    assert state.free("a") == {"cpu": 8000, "pods": 10}
+
+
+@pytest.mark.parametrize("changes", [{}, {"node": "a"}, {"phase": "Running", "priority": 7}])
+def test_an_object_is_altered_as_dataclasses_replace_does(changes: dict[str, object]) -> None:
+    old = pod("x", cpu=3000)
+    assert altered(old, changes) == replace(old, **changes)
+    with pytest.raises(KeyError):
+        altered(old, {"color": "red"})
 
 
 # --- histories
