@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import singledispatch
 from typing import cast, get_args
@@ -59,7 +59,7 @@ def fold(state: ClusterState, recorded: Iterable[Recorded]) -> ClusterState:
 
 def state_at(stream_id: int, seq: int | None = None) -> ClusterState:
     """The state after event ``seq`` of the stream, or after its last one: the nearest snapshot, and the
-    events after it. LookupError for a seq not reached yet.
+    events after it. LookupError for a seq not reached yet, and where events on the way are missing.
 
     A way that is long all the same leaves snapshots behind it, unless it is gone inside of a transaction.
     """
@@ -68,7 +68,7 @@ def state_at(stream_id: int, seq: int | None = None) -> ClusterState:
     state = ClusterState() if found is None else found[0]
     saved, far = state.seq, (upto - state.seq) // _STOPS
     may_save = not connection.in_atomic_block
-    for recorded in store.read(stream_id, after=state.seq, upto=upto):
+    for recorded in _all(stream_id, state.seq, upto):
         apply(state, recorded)
         if may_save and state.seq - saved > max(far, snapshot_store.SPACING):
             saved = state.seq
@@ -78,7 +78,17 @@ def state_at(stream_id: int, seq: int | None = None) -> ClusterState:
 
 def state_from_zero(stream_id: int, seq: int | None = None) -> ClusterState:
     """As ``state_at``, of the events alone: what every snapshot must agree with."""
-    return fold(ClusterState(), store.read(stream_id, upto=_reached(stream_id, seq)))
+    return fold(ClusterState(), _all(stream_id, 0, _reached(stream_id, seq)))
+
+
+def _all(stream_id: int, after: int, upto: int) -> Iterator[Recorded]:
+    for recorded in store.read(stream_id, after=after, upto=upto):
+        if recorded.seq != after + 1:
+            break
+        after = recorded.seq
+        yield recorded
+    if after != upto:
+        raise LookupError(f"event {after + 1} of stream {stream_id} is not in this database")
 
 
 def _reached(stream_id: int, seq: int | None) -> int:

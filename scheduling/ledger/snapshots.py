@@ -43,7 +43,6 @@ _FIELDS = hashlib.sha256(
     repr([(kind.__name__, [(field.name, field.type) for field in fields(kind)]) for kind in _KINDS]).encode()
 ).digest()[:8]
 
-
 KIND = f"{FORMAT}.{_FIELDS.hex()}"
 """Format and fields as text: snapshots of another kind cannot be read."""
 
@@ -53,7 +52,9 @@ class BadSnapshot(ValueError):
 
 
 def pack(state: ClusterState) -> bytes:
-    """Everything of the state that cannot be worked out from the rest. Equal states give equal bytes."""
+    """Everything of the state that cannot be worked out from the rest. The same events give the same bytes,
+    whatever snapshots there were on the way.
+    """
     arrays: list[Column] = []
     texts, places = packed.texts(), packed.texts(*state.nodes)
     nodes, pods = list(state.nodes.values()), list(state.pods.values())

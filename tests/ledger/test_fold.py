@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from django.db import connection
 
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.model import TAS_GATES, Node, Pod, PodGroup
@@ -154,6 +155,18 @@ def test_the_state_at_any_seq_can_be_had(stream: int, append: Append) -> None:
     append(e.NodeRemoved("n1", NODE.uid), e.NodeAdded(Node("n2", "u2", ((RACK, "r1"),))))
     assert [sorted(fold.state_at(stream, seq).nodes) for seq in range(5)] == [[], [], ["n1"], [], ["n2"]]
     assert fold.state_at(stream).seq == 4
+    assert fold.state_from_zero(stream, 3).seq == 3
     for seq in (-1, 5):
         with pytest.raises(LookupError, match="is at 4: there is no state at"):
             fold.state_at(stream, seq)
+
+
+def test_there_is_no_state_where_events_are_missing(stream: int, append: Append) -> None:
+    append(EXAMPLES[0], e.NodeAdded(NODE), e.NodeRemoved("n1", NODE.uid))
+    with connection.cursor() as cursor:
+        cursor.execute(f"alter table scheduling_event_{stream}_0 disable trigger append_only_rows")
+        cursor.execute("delete from scheduling_event where seq = 2")
+    assert fold.state_at(stream, 1).seq == 1
+    for state in (fold.state_at, fold.state_from_zero):
+        with pytest.raises(LookupError, match=f"event 2 of stream {stream} is not in this database"):
+            state(stream, 3)

@@ -41,6 +41,7 @@ def test_a_state_from_a_snapshot_and_the_events_after_it_is_the_state_from_zero(
     if at == len(events):
         state = snapshots.unpack(snapshots.pack(state))
     assert observed(state) == observed(folded(told))
+    assert snapshots.pack(state) == snapshots.pack(folded(told))
 
 
 @settings(deadline=None)
