@@ -19,7 +19,7 @@ from django.db import connection, transaction
 from scheduling.ledger import codec
 from scheduling.ledger.binary import binary_cursor
 from scheduling.ledger.events import Event
-from scheduling.ledger.signals import log_advanced
+from scheduling.ledger.signals import append_reached, log_advanced
 from scheduling.models import Stream, StreamHead
 
 GENESIS = bytes(32)
@@ -170,6 +170,7 @@ def append(
     for block in range(_block(start.seq + 1), _block(end.seq) + 1):
         if block > 0 and block * PARTITION_WIDTH >= start.seq:
             _open_partition(stream_id, block)
+    append_reached.send(sender=None, stream_id=stream_id, point="appending")
     with binary_cursor() as cursor:
         move = [end.seq, end.hash, stream_id, start.seq, start.hash]
         keep = [stream_id, command_id, fingerprint, start.seq + 1, end.seq]
@@ -186,12 +187,11 @@ def append(
         if again is not None:
             return again
         raise ConflictingAppend(stream_id, expected_seq, actual.seq)
+    append_reached.send(sender=None, stream_id=stream_id, point="appended")
     recorded = tuple(row.recorded(event) for row, event in zip(rows, events, strict=True))
     if recorded:
         woke = any(event.WAKES for event in events)
-        # Robust: the command has happened by then, so a receiver's failure is logged and not the caller's.
-        send = partial(log_advanced.send_robust, sender=None, stream_id=stream_id, seq=end.seq, woke=woke)
-        transaction.on_commit(partial(send, events=tuple(events)))
+        transaction.on_commit(partial(_tell, stream_id, end.seq, woke, tuple(events)))
     return Appended(start.seq + 1, end.seq, repeated=False, recorded=recorded)
 
 
@@ -262,6 +262,15 @@ def stored(
 
 
 # --- steps
+
+
+def _tell(stream_id: int, seq: int, woke: bool, events: tuple[Event, ...]) -> None:
+    """After the commit. Robust: the command has happened by then, so a receiver's failure is logged and not
+    the caller's.
+    """
+    append_reached.send(sender=None, stream_id=stream_id, point="committed")
+    log_advanced.send_robust(sender=None, stream_id=stream_id, seq=seq, woke=woke, events=events)
+
 
 _FIELDS = """stream_id, seq, type, version, occurred_at, recorded_at, actor, command_id, cause,
     subject, namespace, name, body, prev_hash, hash"""
