@@ -89,10 +89,14 @@ if not MIGRATING:
     _database_options["options"] = f"{_database_options.get('options', '')} {_session}".strip()
 if IN_WEB_PROCESS:
     # The pool belongs to the web process: in a prefork worker it would be torn down at every task.
+    DATABASES["default"]["ENGINE"] = "tasweb.postgresql"
     _database_options["pool"] = {
         "min_size": 1,
         "max_size": env.int("TAS_DATABASE_POOL", default=10),
-        "timeout": 10,
+        "timeout": 5,  # how long a request waits for a server that is being started again
+        # Between attempts to connect the pool waits twice as long each time. Giving up soon lets the next
+        # request begin anew; else the console would stay away for as long again as the server was.
+        "reconnect_timeout": 2,
     }
 else:
     DATABASES["default"]["CONN_MAX_AGE"] = 600

@@ -12,7 +12,7 @@
 | 413 | too_large | the body is larger than the server takes |
 | 422 | refused | understood and not accepted; nothing was stored |
 | 500 | error | the console failed; nothing was half done |
-| 503 | unavailable | the database is away (`Retry-After`); or the tables are those of another version: `rebuild_projections` |
+| 503 | unavailable | the database is away; or the tables are another version's: `rebuild_projections` |
 """
 
 from __future__ import annotations
