@@ -46,7 +46,7 @@ def told(verdict: Verdict) -> str:
     word = "FAILED" if verdict.problems else "ok"
     lines = [
         f"{verdict.round.number:5} {word:6} {verdict.round}: {verdict.seconds:.1f} s until settled; "
-        f"{verdict.commands} commands, {verdict.unknown} sent again, {verdict.doubled} of those found done"
+        f"{verdict.commands} commands, {verdict.unknown} sent again, {verdict.done} of those found done"
     ]
     return "\n".join([*lines, *(f"      {problem}" for problem in verdict.problems)])
 
@@ -74,7 +74,7 @@ def main(directory: Path, seed: str, wanted: int, *, as_json: bool) -> int:
         "settled_max_s": round(max(settled), 2),
         "commands": sum(verdict.commands for verdict in played),
         "sent_again": sum(verdict.unknown for verdict in played),
-        "had_been_carried_out": sum(verdict.doubled for verdict in played),
+        "had_been_carried_out": sum(verdict.done for verdict in played),
         "failures": [asdict(verdict) for verdict in played if verdict.problems],
     }
     if as_json:

@@ -44,7 +44,7 @@ KEPT = ("scheduling_event", "scheduling_command", "scheduling_streamhead", "sche
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What came of a round. ``seconds``: from the restart until nothing was left to do. ``unknown``: commands
-    whose answer was lost, and that had to be sent again; ``doubled``: those of them that had been carried out.
+    whose answer was lost, and that had to be sent again; ``done``: those of them that had been carried out.
     """
 
     round: Round
@@ -53,7 +53,7 @@ class Verdict:
     commands: int
     events: int
     unknown: int
-    doubled: int
+    done: int
 
 
 class Campaign:
@@ -204,7 +204,7 @@ class Campaign:
         with connection.cursor() as cursor:
             for table in KEPT:
                 with (
-                    cursor.copy(f"copy {table} to stdout (format csv, header)") as rows,
+                    cursor.copy(f"copy (select * from {table}) to stdout (format csv, header)") as rows,
                     (folder / f"{table}.csv").open("wb") as file,
                 ):
                     for row in rows:

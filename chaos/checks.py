@@ -18,6 +18,7 @@ from chaos.manifests import RACK
 from chaos.watchers import Auditor, Viewer
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import fold, store
+from scheduling.ledger.events import PodGroupPlaced
 from scheduling.ledger.store import Head
 from scheduling.ledger.verify import verify_chain
 from scheduling.models import Cluster
@@ -137,10 +138,12 @@ def law(state: ClusterState) -> Iterator[str]:
 
 
 def decided(state: ClusterState) -> Iterator[str]:
-    """A cycle of every waiting group has no news: whatever would fit has been placed."""
-    news = cycle_events(state, now_ms())
-    if news:
-        yield f"a cycle would still decide: {[type(event).__name__ for event in news]}"
+    """A cycle of every waiting group places none: whatever fits has been placed. The numbers of a refusal may
+    be of an older state: what can help nobody wakes nobody.
+    """
+    for event in cycle_events(state, now_ms()):
+        if isinstance(event, PodGroupPlaced):
+            yield f"{event.namespace}/{event.name} waits, though it fits in {event.domain or 'the cluster'}"
 
 
 def copies(cluster: Cluster, auditor: Auditor) -> Iterator[str]:

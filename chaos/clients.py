@@ -79,7 +79,9 @@ class Load:
             raise
 
     def hold(self, seconds: float) -> bool:
-        """Whether every client has the answer to its last command by then; none sends more until ``resume``."""
+        """Whether every client has the answer to its last command by then; none sends another before
+        ``resume``.
+        """
         with self._change:
             self._going = False
             return self._change.wait_for(lambda: self._busy == 0, seconds)

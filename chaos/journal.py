@@ -9,8 +9,8 @@ from typing import Any
 
 @dataclass(slots=True)
 class Command:
-    """``key``: the Idempotency-Key, the same in every try. ``tries``: a status or the name of what went wrong,
-    for each. ``answer``: the body of the 2xx; ``refusal``: that of a 4xx. Neither: not known yet, and asked
+    """``key``: the Idempotency-Key, the same in every try. ``tries``: of each a status, or what went wrong.
+    ``answer``: the body of the 2xx; ``refusal``: that of a 4xx. Neither: not known yet, and asked
     again.
     """
 

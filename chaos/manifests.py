@@ -13,8 +13,8 @@ RACK_SIZE, GPUS = 6, 8
 
 
 class Nodes:
-    """The nodes of one cluster as its API server would list them. They only grow, so that no placement that was
-    right becomes wrong: what is seen broken later was broken by the console.
+    """The nodes of one cluster as its API server would list them. They only grow, so that no placement that
+    was right becomes wrong: what is seen broken later was broken by the console.
     """
 
     def __init__(self, racks: int) -> None:

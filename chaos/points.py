@@ -2,8 +2,8 @@
 it.
 
 Who wants a stop puts a file ``wanted.<process>.<point>`` into the folder TAS_STOP_FOLDER. The first thread of
-such a process to come to that point renames it to ``reached.<pid>`` and waits there, for the gate to open or for
-SIGKILL.
+such a process to come to that point renames it to ``reached.<pid>`` and waits there, for the gate to open or
+for SIGKILL.
 """
 
 from __future__ import annotations

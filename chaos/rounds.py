@@ -1,5 +1,5 @@
-"""Which processes are killed, and when: drawn from a seed, with every named point and every victim in each deck
-of 20 rounds.
+"""Which processes are killed, and when: drawn from a seed, with every named point and every victim in each
+deck of 20 rounds.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ LONGEST_DELAY = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """After ``delay`` seconds ``victims`` are killed; with ``stop``, (process, point), only when such a process
-    has come to that point. ``emptied``: Redis loses all that it had. ``first``: a stopped process that is not
-    among the victims goes on before they are back, not after.
+    """After ``delay`` seconds ``victims`` are killed; with ``stop``, (process, point), only when such a
+    process has come to that point. ``emptied``: Redis loses all that it had. ``first``: a stopped process
+    that is not among the victims goes on before they are back, not after.
     """
 
     number: int

@@ -119,6 +119,7 @@ CELERY_BROKER_URL = (
     "redis+socket" + REDIS_URL.removeprefix("unix") if REDIS_URL.startswith("unix:") else REDIS_URL
 )
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # else a worker ends itself when Redis is away for 50 minutes
 # A message whose worker died comes back after `visibility_timeout`; the hard time limit below keeps every
 # task shorter than that, so a message never comes back while its task still runs.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
