@@ -53,13 +53,16 @@ def told(verdict: Verdict) -> str:
 
 def main(directory: Path, seed: str, wanted: int, *, as_json: bool) -> int:
     """The exit code: 1 when a round failed or could not be played."""
+    rounds = list(islice(plan(seed), wanted))
+    named = sum(chosen.stop is not None for chosen in rounds)
     print(
-        f"chaos: {wanted} rounds, seed {seed} (victims and points follow from it, timing does not)",
+        f"chaos: {wanted} rounds, {named} of them at named points; "
+        f"seed {seed} (victims and points follow from it, timing does not)",
         flush=True,
     )
     played: list[Verdict] = []
     try:
-        for verdict in verdicts(directory, seed, list(islice(plan(seed), wanted))):
+        for verdict in verdicts(directory, seed, rounds):
             played.append(verdict)
             print(told(verdict), flush=True)
     except StackError as error:
