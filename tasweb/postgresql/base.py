@@ -10,9 +10,12 @@ from typing import Any
 
 from django.db.backends.postgresql import base
 from psycopg import OperationalError
+from psycopg_pool import ConnectionPool
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
+    pool: ConnectionPool[Any] | None  # a property of the base class that its stubs do not know
+
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         connection = super().get_new_connection(conn_params)
         if self.pool is None:
