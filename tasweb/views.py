@@ -101,4 +101,6 @@ def failure(request: HttpRequest) -> HttpResponse:
     """
     if not isinstance(sys.exception(), OperationalError | InterfaceError):
         return server_error(request)
-    return HttpResponse(render_to_string("database_away.html"), status=503, headers={"Retry-After": str(RETRY_SECONDS)})
+    return HttpResponse(
+        render_to_string("database_away.html"), status=503, headers={"Retry-After": str(RETRY_SECONDS)}
+    )
