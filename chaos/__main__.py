@@ -30,7 +30,7 @@ def verdicts(directory: Path, seed: str, rounds: list[Round]) -> Iterator[Verdic
     """
     while rounds:
         with running(dict(os.environ), directory) as stack:
-            campaign = Campaign(stack, f"{seed}-{rounds[0].number}")
+            campaign = Campaign(stack, seed, rounds[0].number)
             with campaign.loaded():
                 for place, chosen in enumerate(rounds[:STACK_ROUNDS], 1):
                     verdict = campaign.play(chosen, last=place in (STACK_ROUNDS, len(rounds)))

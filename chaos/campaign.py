@@ -59,8 +59,9 @@ class Verdict:
 class Campaign:
     """The load on a running stack, and what was noted of its logs after the last round."""
 
-    def __init__(self, stack: Stack, seed: str) -> None:
-        self.stack, self.seed = stack, seed
+    def __init__(self, stack: Stack, seed: str, number: int) -> None:
+        """``number``: of its first round; clients of a later campaign do not do the same again."""
+        self.stack, self.seed, self.number = stack, seed, number
         self.journal = Journal()
         connections.close_all()  # to the servers of the campaign before
         user = User.objects.create_user("chaos")
@@ -76,9 +77,10 @@ class Campaign:
     @contextmanager
     def loaded(self) -> Iterator[None]:
         """With clients, from when the first cluster is there."""
-        importer = Importer(self.load, 0, self.seed)
+        seed = f"{self.seed} {self.number}"
+        importer = Importer(self.load, 0, seed)
         importer.make()
-        clients = [Client(self.load, number + 1, self.seed) for number in range(CLIENTS)]
+        clients = [Client(self.load, number + 1, seed) for number in range(CLIENTS)]
         self.load.start(*(client.run for client in (importer, *clients)), self.auditor.run, self.viewer.run)
         try:
             yield

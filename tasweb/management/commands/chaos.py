@@ -2,6 +2,7 @@
 load.
 """
 
+import re
 import secrets
 import subprocess
 import sys
@@ -29,6 +30,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["rounds"] < 1:
             raise CommandError("--rounds must be at least 1.")
+        if not re.fullmatch(r"[\w-]{0,40}", options["seed"]):
+            raise CommandError("--seed must be at most 40 letters, digits, hyphens and underscores.")
         directory = throwaway.short_directory()
         seed = options["seed"] or secrets.token_hex(3)
         command = [sys.executable, "-m", "chaos", str(directory), seed, str(options["rounds"])]
