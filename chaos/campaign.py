@@ -34,7 +34,7 @@ from tasweb.stack import ROOT, StackError
 CLIENTS = 2
 """That submit, end and cordon; one more imports, one reads the log, one watches the map."""
 
-REACH_SECONDS = 30.0
+REACH_SECONDS = 90.0
 SETTLE_SECONDS = 90.0
 """Then a wait has failed; it ends as soon as what it waits for is there."""
 
