@@ -20,9 +20,9 @@ from django.core.asgi import get_asgi_application  # noqa: E402
 http = get_asgi_application()  # sets Django up, which the imports below need
 
 from asgiref.sync import sync_to_async  # noqa: E402
-from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+from channels.sessions import SessionMiddlewareStack  # noqa: E402
 
 from scheduling.live.routing import websocket_urlpatterns  # noqa: E402
 from scheduling.services.state import save_before_end  # noqa: E402
@@ -40,6 +40,6 @@ application = ProtocolTypeRouter(
     {
         "http": http,
         "lifespan": lifespan,
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+        "websocket": AllowedHostsOriginValidator(SessionMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

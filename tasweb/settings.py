@@ -92,10 +92,14 @@ if not MIGRATING:
     _database_options["options"] = f"{_database_options.get('options', '')} {_session}".strip()
 if IN_WEB_PROCESS:
     # The pool belongs to the web process: in a prefork worker it would be torn down at every task.
+    DATABASES["default"]["ENGINE"] = "tasweb.postgresql"
     _database_options["pool"] = {
         "min_size": 1,
         "max_size": env.int("TAS_DATABASE_POOL", default=10),
-        "timeout": 10,
+        "timeout": 5,  # how long a request waits for a server that is being started again
+        # Between attempts to connect the pool waits twice as long each time. Giving up soon lets the next
+        # request begin anew; else the console would stay away for as long again as the server was.
+        "reconnect_timeout": 2,
     }
 else:
     DATABASES["default"]["CONN_MAX_AGE"] = 600
@@ -121,6 +125,7 @@ CELERY_BROKER_URL = (
     "redis+socket" + REDIS_URL.removeprefix("unix") if REDIS_URL.startswith("unix:") else REDIS_URL
 )
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # else a worker ends itself when Redis is away for 50 minutes
 # A message whose worker died comes back after `visibility_timeout`; the hard time limit below keeps every
 # task shorter than that, so a message never comes back while its task still runs.
 CELERY_BROKER_TRANSPORT_OPTIONS = {

@@ -8,6 +8,8 @@ from django.views.i18n import JavaScriptCatalog
 from scheduling.api.urls import api
 from tasweb import views
 
+handler500 = "tasweb.views.failure"
+
 urlpatterns = [
     path("health", views.health, name="health"),
     path("metrics", views.metrics, name="metrics"),

@@ -1,23 +1,28 @@
-"""Views of the site itself: health, metrics and the sign-in link."""
+"""Views of the site itself: health, metrics, the sign-in link, and what is shown for a failure."""
 
 import ipaddress
+import sys
 
 import redis
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.models import User
-from django.db import Error, connection, transaction
+from django.db import Error, InterfaceError, OperationalError, connection, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
+from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
+from django.views.defaults import server_error
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from tasweb import login_links
 
 PROBE_SECONDS = 2
+RETRY_SECONDS = 5
+"""After a 503; about what PostgreSQL needs to be back after a crash."""
 
 
 def _database() -> None:
@@ -88,3 +93,14 @@ def login_once(request: HttpRequest, token: str) -> HttpResponse:
         )
         return redirect(settings.LOGIN_URL)
     return redirect(settings.LOGIN_REDIRECT_URL)
+
+
+def failure(request: HttpRequest) -> HttpResponse:
+    """``handler500``: 503 while the database does not answer, or not in time, else 500. Neither page asks it
+    for anything.
+    """
+    if not isinstance(sys.exception(), OperationalError | InterfaceError):
+        return server_error(request)
+    return HttpResponse(
+        render_to_string("database_away.html"), status=503, headers={"Retry-After": str(RETRY_SECONDS)}
+    )

@@ -12,7 +12,7 @@
 | 413 | too_large | the body is larger than the server takes |
 | 422 | refused | understood and not accepted; nothing was stored |
 | 500 | error | the console failed; nothing was half done |
-| 503 | unavailable | tables or log are of another version, or held by others; see `Retry-After` |
+| 503 | unavailable | the database is away, tables or log are of another version or held by others; see `Retry-After` |
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ _MESSAGES = {
     404: f"There is no such address; {PREFIX}openapi.json lists all there are.",
     405: "This address does not take this method; the header Allow has those it takes.",
     500: "The console failed; nothing was half done. The fault is in the log of the server.",
+    503: "The database does not answer. Whether a change was stored is not known: send the same again, with "
+    "the same Idempotency-Key.",
 }
 _NO_TEXT = "it holds a NUL or half of a surrogate pair, which is no text"
 
@@ -53,8 +55,8 @@ def _in_the_form(response: HttpResponseBase) -> HttpResponseBase:
     if status < 400 or response.headers.get("Content-Type", "").startswith("application/json"):
         return response
     told = _error(status, _MESSAGES.get(status, response.reason_phrase))
-    if "Allow" in response.headers:
-        told["Allow"] = response.headers["Allow"]
+    for name in {"Allow", "Retry-After"} & set(response.headers):
+        told[name] = response.headers[name]
     return told
 
 

@@ -22,7 +22,7 @@ from django.db import connection, transaction
 from scheduling.ledger import codec
 from scheduling.ledger.binary import binary_cursor
 from scheduling.ledger.events import Event
-from scheduling.ledger.signals import log_advanced
+from scheduling.ledger.signals import append_reached, log_advanced
 from scheduling.models import Stream, StreamHead
 
 GENESIS = bytes(32)
@@ -175,6 +175,7 @@ def append(
     for block in range(_block(start.seq + 1), _block(end.seq) + 1):
         if block > 0 and block * PARTITION_WIDTH >= start.seq:
             _open_partition(stream_id, block)
+    append_reached.send(sender=None, stream_id=stream_id, point="appending")
     with binary_cursor() as cursor:
         moved_at = to_datetime(recorded_at if recorded else found.recorded_at)
         move = [end.seq, end.hash, moved_at, stream_id, start.seq, start.hash]
@@ -192,11 +193,10 @@ def append(
         if again is not None:
             return again
         raise ConflictingAppend(stream_id, expected_seq, now_there.head.seq)
+    append_reached.send(sender=None, stream_id=stream_id, point="appended")
     if recorded:
         woke = any(event.WAKES for event in events)
-        # Robust: the command has happened by then, so a receiver's failure is logged and not the caller's.
-        send = partial(log_advanced.send_robust, sender=None, stream_id=stream_id, seq=end.seq, woke=woke)
-        transaction.on_commit(partial(send, events=tuple(events)))
+        transaction.on_commit(partial(_tell, stream_id, end.seq, woke, tuple(events)))
     return Appended(start.seq + 1, end.seq, repeated=False, recorded=tuple(recorded))
 
 
@@ -285,6 +285,15 @@ def stored(
 
 
 # --- steps
+
+
+def _tell(stream_id: int, seq: int, woke: bool, events: tuple[Event, ...]) -> None:
+    """After the commit. Robust: the command has happened by then, so a receiver's failure is logged and not
+    the caller's.
+    """
+    append_reached.send(sender=None, stream_id=stream_id, point="committed")
+    log_advanced.send_robust(sender=None, stream_id=stream_id, seq=seq, woke=woke, events=events)
+
 
 _FIELDS = """stream_id, seq, type, version, occurred_at, recorded_at, actor, command_id, cause,
     subject, namespace, name, body, prev_hash, hash"""

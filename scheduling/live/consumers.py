@@ -6,6 +6,7 @@ import asyncio
 from importlib import import_module
 from urllib.parse import parse_qs
 
+import django.db
 import structlog
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -23,6 +24,9 @@ SEND_SECONDS = 10.0
 
 RECHECK_SECONDS = 300.0
 """How long a sign-out or a lost permission may go unnoticed on an open socket."""
+
+TRY_AGAIN_LATER = 1013
+"""The close code of RFC 6455's registry for a server that cannot serve now; the browser connects again."""
 
 MAX_KEY = 317
 """A label key: a prefix of 253, a slash, a name of 63."""
@@ -44,6 +48,14 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         if self.key is not None and (len(self.key) > MAX_KEY or not is_storable(self.key)):
             await self.close(Close.BAD_MESSAGE)
             return
+        try:
+            await self._admit()
+        except django.db.Error as error:
+            log.warning("live_unavailable", error=str(error))
+            await self._end(TRY_AGAIN_LATER)
+
+    async def _admit(self) -> None:
+        """Refuse, or begin to send. Raises django.db.Error."""
         refusal = await self._refusal()
         if refusal is None:
             self.cluster = await Cluster.objects.filter(
@@ -103,7 +115,12 @@ class ClusterConsumer(AsyncWebsocketConsumer):
     async def _watch_session(self) -> None:
         while True:
             await asyncio.sleep(RECHECK_SECONDS)
-            refusal = await self._refusal()
+            try:
+                refusal = await self._refusal()
+            except django.db.Error as error:
+                # A browser that hears nothing says so itself; looking must go on when the database is back.
+                log.warning("live_recheck_failed", error=str(error))
+                continue
             if refusal is not None:
                 await self._end(refusal)
                 return

@@ -12,6 +12,7 @@ from django.db import transaction
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import store
 from scheduling.ledger.events import Event
+from scheduling.ledger.signals import append_reached
 from scheduling.ledger.store import Appended, ConflictingAppend
 from scheduling.models import Cluster, StreamHead
 from scheduling.projections import writer
@@ -95,6 +96,7 @@ def append_and_project(
     )
     if appended.recorded:
         writer.project(stream_id, appended.recorded)
+        append_reached.send(sender=None, stream_id=stream_id, point="projected")
     return appended
 
 

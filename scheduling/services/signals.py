@@ -9,3 +9,5 @@ cycle_reached = Signal()
 ``decided`` (events are made, nothing is written), ``inserted`` (written, not committed), ``committed``.
 Nobody listens in production; the fault tests stop a worker there.
 """
+
+CYCLE_POINTS = ("loaded", "decided", "inserted", "committed")

@@ -4,24 +4,40 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tasweb.stack.supervisor import Service
 
 
-def services(env: Mapping[str, str], run_directory: Path, port: int) -> tuple[Service, Service, Service]:
+@dataclass(frozen=True)
+class Modules:
+    """Where the applications are: those of the console, or ones around them that a harness listens with."""
+
+    celery: str = "tasweb.celery"
+    asgi: str = "tasweb.asgi:application"
+
+
+OWN = Modules()
+
+
+def services(
+    env: Mapping[str, str], run_directory: Path, port: int, modules: Modules = OWN
+) -> tuple[Service, Service, Service]:
     """Worker, beat and web. `run_directory` takes their ready marks and beat's schedule file."""
-    celery = [sys.executable, "-m", "celery", "-A", "tasweb.celery"]
+    celery = [sys.executable, "-m", "celery", "-A", modules.celery]
     children = max(1, (os.cpu_count() or 2) - 1)
 
     def marked(name: str, *argv: str) -> Service:
         mark = run_directory / f"{name}.ready"
-        mark.unlink(missing_ok=True)
+
+        def prepare() -> None:
+            mark.unlink(missing_ok=True)
 
         async def ready() -> bool:
             return mark.exists()
 
-        return Service(name, argv, ready, {**env, "TAS_PROCESS": name, "TAS_READY_FILE": str(mark)})
+        return Service(name, argv, ready, {**env, "TAS_PROCESS": name, "TAS_READY_FILE": str(mark)}, prepare)
 
     async def web_ready() -> bool:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -41,7 +57,7 @@ def services(env: Mapping[str, str], run_directory: Path, port: int) -> tuple[Se
         Service(
             "web",
             [
-                *(sys.executable, "-m", "uvicorn", "tasweb.asgi:application"),
+                *(sys.executable, "-m", "uvicorn", modules.asgi),
                 *("--host", "127.0.0.1", "--port", str(port), "--ws", "websockets-sansio"),
                 *("--no-access-log", "--timeout-graceful-shutdown", "5"),
             ],

@@ -1,15 +1,15 @@
 """`python -m tasweb.stack.held`: runs servers or the application until standard input closes; obeys kill and
 start.
 
-Prints one JSON object of pids when ready and after every command; anything else it prints is an error
-sentence.
+`kill NAME...` ends all of them at once with SIGKILL, their children too; `start NAME...` starts them
+together. Prints one JSON object of pids when ready and after every command; anything else it prints is an
+error sentence.
 """
 
 import asyncio
 import json
 import os
 import shutil
-import signal
 import sys
 from pathlib import Path
 
@@ -22,23 +22,26 @@ async def _servers(supervisor: Supervisor, directory: Path, *, durable: bool) ->
     await postgres.initialise(supervisor, binaries, data)
     await supervisor.start(
         postgres.service(binaries, data, directory, durable=durable),
-        valkey.service(valkey.find(), directory / "valkey", directory, durable=False),
+        valkey.service(valkey.find(), directory / "valkey", directory, durable=durable),
     )
     await postgres.create_roles(directory, may_create_databases=True)
 
 
 async def _obey(supervisor: Supervisor, line: str, killed: dict[str, Service]) -> None:
-    command, _, name = line.strip().partition(" ")
+    command, *names = line.split()
     if command == "kill":
-        running = supervisor.find(name)
-        os.killpg(running.process.pid, signal.SIGKILL)
-        await running.exited
-        killed[name] = running.service
-        for group in supervisor.groups:
-            if running in group:
-                group.remove(running)
+        for service in await supervisor.kill(*names):
+            killed[service.name] = service
     elif command == "start":
-        await supervisor.start(killed.pop(name))
+        for name in names:
+            _keep_log(supervisor, name)
+        await supervisor.start(*(killed.pop(name) for name in names))
+
+
+def _keep_log(supervisor: Supervisor, name: str) -> None:
+    """Let what a killed process said stay beside the log of the one that follows it."""
+    log = supervisor.log(name)
+    log.rename(log.with_suffix(f".{len(list(log.parent.glob(f'{name}.*.log'))) + 1}.log"))
 
 
 def _report(supervisor: Supervisor) -> None:
@@ -57,7 +60,9 @@ async def main(kind: str, directory: Path, *rest: str) -> None:
         if kind == "servers":
             await _servers(supervisor, directory, durable="durable" in rest)
         else:
-            await supervisor.start(*application.services(os.environ, directory, int(rest[0])))
+            port, *modules = rest
+            services = application.services(os.environ, directory, int(port), application.Modules(*modules))
+            await supervisor.start(*services)
         _report(supervisor)
         while line := await commands.readline():
             await _obey(supervisor, line.decode(), killed)

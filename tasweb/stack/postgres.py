@@ -159,10 +159,14 @@ def service(binaries: Binaries, data: Path, socket_directory: Path, *, durable: 
         await connection.close()
         return True
 
+    def forget_the_dead() -> None:
+        living_postmaster(data)  # its pid file is in the way when another process has the number by now
+
     return Service(
         name="postgres",
         argv=[binaries.directory / "postgres", "-D", data, *(part for s in settings for part in ("-c", s))],
         ready=ready,
+        prepare=forget_the_dead,
         identity=identity(),
         stop_signal=signal.SIGINT,  # "fast": rolls back and writes a checkpoint
         orphan_signal=signal.SIGINT,

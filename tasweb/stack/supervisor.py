@@ -4,7 +4,7 @@ reverse order."""
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,8 @@ class Service:
     argv: Sequence[str | Path]
     ready: Callable[[], Awaitable[bool]]
     env: Mapping[str, str] | None = None
+    prepare: Callable[[], None] = lambda: None
+    """Called before every start."""
     identity: privileges.Identity = "same"
     stop_signal: signal.Signals = signal.SIGTERM
     orphan_signal: signal.Signals = signal.SIGKILL
@@ -104,6 +106,7 @@ class Supervisor:
         group: list[Running] = []
         self.groups.append(group)
         for service in services:
+            service.prepare()
             process = await self._spawn(
                 service.name, service.argv, service.env, service.identity, service.orphan_signal
             )
@@ -143,6 +146,30 @@ class Supervisor:
     def find(self, name: str) -> Running:
         return next(running for group in self.groups for running in group if running.service.name == name)
 
+    async def kill(self, *names: str) -> list[Service]:
+        """SIGKILL the processes with all their descendants, at once; returns when every one of them is gone.
+
+        Descendants are looked for one by one: each backend of PostgreSQL is in a session of its own, and a
+        server cannot be started on data that one of them still uses.
+        """
+        victims = [self.find(name) for name in names]
+        for running in victims:
+            os.killpg(running.process.pid, signal.SIGSTOP)  # so that they make no more children
+        children = descendants({running.process.pid for running in victims})
+        for pid in children:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for running in victims:
+            os.killpg(running.process.pid, signal.SIGKILL)
+        for running in victims:
+            await running.exited
+            for group in self.groups:
+                if running in group:
+                    group.remove(running)
+        while any(map(lives, children)):
+            await asyncio.sleep(POLL_SECONDS / 5)
+        return [running.service for running in victims]
+
     async def stop(self) -> None:
         """Stop the groups in reverse order; what does not stop in its time is killed with its whole process
         group."""
@@ -155,6 +182,33 @@ class Supervisor:
                 )
             )
             self.groups.pop()
+
+
+def descendants(pids: Collection[int]) -> set[int]:
+    """All processes below these; empty where there is no /proc."""
+    parents = {
+        int(stat.parent.name): int(text.rpartition(")")[2].split()[1])
+        for stat in Path("/proc").glob("[0-9]*/stat")
+        if (text := _read(stat))
+    }
+    found: set[int] = set()
+    while more := {pid for pid, parent in parents.items() if parent in {*pids, *found}} - found:
+        found |= more
+    return found
+
+
+def lives(pid: int) -> bool:
+    """Whether the process holds anything: a zombie does not."""
+    text = _read(Path(f"/proc/{pid}/stat"))
+    return bool(text) and text.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def _read(path: Path) -> str:
+    """ "" when the process is gone."""
+    try:
+        return path.read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 async def _end(process: asyncio.subprocess.Process, stop_signal: signal.Signals, seconds: float) -> None:

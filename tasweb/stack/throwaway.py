@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasweb.stack import ROOT, StackError, postgres, valkey
+from tasweb.stack.application import OWN, Modules
 
 SOCKET_PATH_LIMIT = 100
 """Bytes; the systems allow 103 to 107 for the whole path of a unix socket."""
@@ -65,13 +66,13 @@ class Held:
         pids: dict[str, int] = json.loads(line)
         return pids
 
-    def kill(self, name: str) -> None:
-        """SIGKILL one process with its whole group; returns when it is gone."""
-        self._say("kill", name)
+    def kill(self, *names: str) -> None:
+        """SIGKILL processes with all their children, at once; returns when they are gone."""
+        self._say("kill", *names)
 
-    def start(self, name: str) -> None:
-        """Start a killed process again; returns when it is ready."""
-        self._say("start", name)
+    def start(self, *names: str) -> None:
+        """Start killed processes again, together; returns when they are ready."""
+        self._say("start", *names)
 
     def pids(self) -> dict[str, int]:
         """The running processes by name."""
@@ -104,12 +105,18 @@ def _held(*arguments: str, env: Mapping[str, str] | None = None) -> Iterator[Hel
 
 
 def servers(directory: Path, *, durable: bool = False) -> AbstractContextManager[Held]:
-    """PostgreSQL and Valkey on sockets in `directory`, which the holder makes and removes. `durable`: what
-    PostgreSQL commits would outlive a crash of the machine, at the price that it has in production.
+    """PostgreSQL and Valkey on sockets in `directory`, which the holder makes and removes.
+
+    `durable`: what they have acknowledged outlives them, as in production.
     """
     return _held("servers", str(directory), *(["durable"] if durable else []))
 
 
-def application(env: Mapping[str, str], port: int) -> AbstractContextManager[Held]:
-    """Web on `port`, worker and beat, with the given environment."""
-    return _held("application", str(short_directory()), str(port), env=env)
+def application(
+    env: Mapping[str, str], port: int, *, directory: Path | None = None, modules: Modules = OWN
+) -> AbstractContextManager[Held]:
+    """Web on `port`, worker and beat, with the given environment; their logs are in `directory`, which the
+    holder makes and removes.
+    """
+    where = str(directory or short_directory())
+    return _held("application", where, str(port), modules.celery, modules.asgi, env=env)

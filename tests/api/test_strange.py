@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.db import InterfaceError, OperationalError, connection
 from django.test import Client
 
 from scheduling.models import Cluster, PodRow
@@ -131,6 +132,26 @@ def test_a_failure_is_in_the_one_form_and_tells_nothing(
     answer = client.get("/api/v1/clusters/demo/nodes", headers={"Authorization": f"Bearer {viewer.token}"})
 
     assert "secret" not in in_the_form(answer, 500, "error")["message"]
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+@pytest.mark.parametrize(("method", "path"), [("GET", "/clusters/demo/nodes"), ("GET", "/docs")])
+def test_while_the_database_is_away_every_answer_is_a_503_in_the_one_form(
+    method: str, path: str, error: type[Exception], viewer: Caller, cluster: Cluster
+) -> None:
+    def refuse(*_: object) -> None:
+        raise error("the server went away")
+
+    client = Client(raise_request_exception=False)
+    with connection.execute_wrapper(refuse):
+        answer = client.generic(method, f"/api/v1{path}", headers={"Authorization": f"Bearer {viewer.token}"})
+
+    body = in_the_form(answer, 503, "unavailable")
+    assert body["message"] == (
+        "The database does not answer. Whether a change was stored is not known: send the same again, with "
+        "the same Idempotency-Key."
+    )
+    assert answer["Retry-After"] == "5"
 
 
 @pytest.mark.parametrize("uid", STRANGE_UIDS)

@@ -374,7 +374,7 @@ def test_a_group_that_ends_while_its_page_is_made_still_has_a_page(
     assert "No rack could hold 3 members" in text(page)
 
 
-@pytest.mark.parametrize("template", ["400.html", "403_csrf.html", "500.html"])
+@pytest.mark.parametrize("template", ["400.html", "403_csrf.html", "500.html", "database_away.html"])
 def test_error_pages_need_nothing_to_be_rendered(template: str) -> None:
     """The server renders them when it knows least: without a user, a request or a database."""
     assert "<h1>" in render_to_string(template)

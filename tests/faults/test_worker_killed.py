@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from chaos.points import Points
 from scheduling import tasks
 from scheduling.ledger import store
 from scheduling.ledger.events import PodGroupPlaced
@@ -23,11 +24,11 @@ from scheduling.models import Cluster, StreamHead
 from scheduling.projections import rebuild
 from scheduling.services import workloads
 from scheduling.services.clusters import ImportRequest, import_cluster
+from scheduling.services.signals import CYCLE_POINTS
 from scheduling.services.state import state_of
 from tests.services.builders import form, node, text
 
 ROOT = Path(__file__).parents[2]
-POINTS = ("loaded", "decided", "inserted", "committed")
 KILLS = 5
 MEMBERS = 3
 PATIENCE = 90
@@ -46,16 +47,17 @@ def until(condition: Callable[[], Any], what: str) -> Any:
 
 
 class Worker:
-    """The console's worker with one child, in a process group of its own, stopped where ``stop_at`` says."""
+    """The console's worker with one child, in a process group of its own, stopped where ``points`` say."""
 
     def __init__(self, folder: Path, database_url: str) -> None:
         self.folder = folder
+        self.points = Points(folder / "points")
         self.env = {
             **os.environ,
             "DATABASE_URL": database_url,
             "DJANGO_SETTINGS_MODULE": "tasweb.settings",
             "TAS_PROCESS": "worker",
-            "TAS_STOP_FOLDER": str(folder),
+            **self.points.env,
         }
         self.start()
 
@@ -65,7 +67,7 @@ class Worker:
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "celery", "-A", "tests.faults.observed", "worker"),
+                    *(sys.executable, "-m", "celery", "-A", "chaos.worker", "worker"),
                     *("--concurrency", "1", "--without-gossip", "--without-mingle"),
                 ],
                 cwd=ROOT,
@@ -76,14 +78,9 @@ class Worker:
             )
         until(ready.exists, "the worker is ready")
 
-    def stop_at(self, point: str) -> None:
-        (self.folder / f"wanted.{point}").touch()
-
     def reached(self) -> int:
         """Waits until a child stands at the point; its pid."""
-        mark: Path = until(lambda: next(self.folder.glob("reached.*"), None), "the point is reached")
-        pid = int(mark.suffix[1:])
-        mark.unlink()
+        pid: int = until(self.points.reached, "the point is reached")
         return pid
 
     def kill(self) -> None:
@@ -116,7 +113,7 @@ def settled(cluster: Cluster) -> bool:
     return Cluster.objects.filter(pk=cluster.pk, last_cycle_seq=head).exists()
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", CYCLE_POINTS)
 def test_a_group_is_placed_whole_or_not_at_all_wherever_a_worker_dies(worker: Worker, point: str) -> None:
     nodes = [node(f"n{i}", f"r{i // 4}", cpu="4") for i in range(16)]
     import_cluster(name="c", request=ImportRequest(text(*nodes), mode="simulated"), actor="tester")
@@ -124,7 +121,7 @@ def test_a_group_is_placed_whole_or_not_at_all_wherever_a_worker_dies(worker: Wo
     until(lambda: settled(cluster), "the cycle of the import is done")
     reached = 0
     for number in range(KILLS):
-        worker.stop_at(point)
+        worker.points.want("worker", f"cycle.{point}")
         group = form(f"g{number}", MEMBERS)
         workloads.submit(cluster=cluster, form=group, actor="tester")
         child = worker.reached()

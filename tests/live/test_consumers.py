@@ -8,6 +8,7 @@ import pytest
 from channels.db import database_sync_to_async
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.db import OperationalError
 
 from scheduling.live import consumers
 from scheduling.live.protocol import Close
@@ -118,6 +119,37 @@ async def test_losing_the_permission_ends_the_socket(
     await browser.next()
     await viewer.user_permissions.aclear()
     assert await browser.code() == Close.FORBIDDEN
+
+
+async def test_a_database_that_is_away_does_not_end_the_looking(
+    cluster: Cluster, watch: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a sign-out would go unnoticed for as long as the socket is open."""
+    monkeypatch.setattr(consumers, "RECHECK_SECONDS", 0.05)
+    asked = asyncio.Event()
+
+    def away(request: Any) -> None:
+        asked.set()
+        raise OperationalError("gone")
+
+    browser = await watch(HINTS)
+    await browser.next()
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(consumers, "get_user", away)
+        await asyncio.wait_for(asked.wait(), 5)
+    await Session.objects.all().adelete()
+    assert await browser.code() == Close.SIGNED_OUT
+
+
+async def test_while_the_database_is_away_a_browser_is_told_to_come_again(
+    cluster: Cluster, watch: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(request: Any) -> None:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(consumers, "get_user", away)
+    browser = await watch(HINTS)
+    assert await browser.code() == 1013
 
 
 async def test_a_browser_that_takes_nothing_is_let_go(

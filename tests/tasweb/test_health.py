@@ -2,7 +2,8 @@
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError, connection
+from django.db import InterfaceError, OperationalError, connection
+from django.test import Client
 
 
 @pytest.mark.django_db
@@ -49,3 +50,39 @@ def test_every_page_forbids_scripts_and_styles_from_elsewhere_and_inline(client)
     assert "default-src 'self'" in policy
     assert "unsafe" not in policy
     assert "connect-src 'self' ws://testserver wss://testserver" in policy
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("en", "The database does not answer. Load this page again in a moment."),
+        ("ja", "データベースが応答しません。しばらくしてからこのページを再読み込みしてください。"),
+    ],
+)
+def test_pages_are_503_with_a_sentence_while_the_database_is_away(error, language, sentence):
+    def refuse(*_arguments):
+        raise error("the server went away")
+
+    client = Client(raise_request_exception=False, headers={"Accept-Language": language})
+    client.force_login(User.objects.create_user("viewer"))
+    with connection.execute_wrapper(refuse):
+        answer = client.get("/clusters/")
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "5"
+    assert sentence in answer.content.decode()
+    assert "went away" not in answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_any_other_failure_of_a_page_is_a_500():
+    def refuse(*_arguments):
+        raise RuntimeError("a fault of ours")
+
+    client = Client(raise_request_exception=False)
+    client.force_login(User.objects.create_user("viewer"))
+    with connection.execute_wrapper(refuse):
+        answer = client.get("/clusters/")
+    assert answer.status_code == 500
+    assert "The console failed" in answer.content.decode()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tasweb.stack import ProcessDied, StackError
-from tasweb.stack.supervisor import Service, Supervisor
+from tasweb.stack.supervisor import Service, Supervisor, lives
 
 
 def python(name, code, *, ready=None, **more):
@@ -126,3 +126,45 @@ async def until_gone(pid):
             except (ProcessLookupError, FileNotFoundError):
                 return
             await asyncio.sleep(0.02)
+
+
+async def test_killing_takes_children_in_sessions_of_their_own_and_the_supervisor_forgets_them(
+    supervisor, tmp_path
+):
+    """As the backends of PostgreSQL are: the group that is killed does not have them."""
+    mark = tmp_path / "child"
+    code = (
+        "import os, pathlib, signal, subprocess, sys\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {FOREVER!r}], start_new_session=True)\n"
+        f"pathlib.Path({str(mark)!r}).write_text(str(child.pid)); signal.pause()"
+    )
+
+    async def answers():
+        return mark.exists() and mark.read_text() != ""
+
+    await supervisor.start(python("parent", code, ready=answers), python("other", FOREVER))
+    parent, child = supervisor.find("parent").process.pid, int(mark.read_text())
+    assert os.getsid(child) == child
+
+    killed = await supervisor.kill("parent")
+
+    assert [service.name for service in killed] == ["parent"]
+    assert not lives(parent) and not lives(child)
+    assert [running.service.name for group in supervisor.groups for running in group] == ["other"]
+
+
+async def test_a_service_is_prepared_before_every_start(supervisor, tmp_path):
+    """A mark of readiness that the process before left would tell of a process that does not serve."""
+    mark = tmp_path / "serves"
+    mark.write_text("left")
+
+    async def answers():
+        return mark.exists()
+
+    code = f"import pathlib, signal; pathlib.Path({str(mark)!r}).write_text('mine'); signal.pause()"
+    service = python("server", code, ready=answers, prepare=lambda: mark.unlink(missing_ok=True))
+    for _ in range(2):
+        await supervisor.start(service)
+        assert mark.read_text() != "left"
+        await supervisor.kill("server")
+        mark.write_text("left")

@@ -29,7 +29,7 @@ function listen(path: string): void {
       if (news) advance.to(seq);
       pill.show('live', seq, socket.heard);
     },
-    closed(refused) { pill.show(refused ? 'stale' : 'catching', seq, socket.heard); },
+    closed(refused) { pill.show(refused || socket.quiet ? 'stale' : 'catching', seq, socket.heard); },
     silent() { pill.show('stale', seq, socket.heard); },
   });
   pill.show('catching', 0, 0);

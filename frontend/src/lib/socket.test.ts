@@ -75,6 +75,26 @@ test('an open and silent connection is given up and made again', async () => {
   assert.equal(r.opened.length, 2);
 });
 
+test('silence is counted from what was heard last, however many connections fail meanwhile', async () => {
+  const r = rig();
+  r.say();
+  let lost = 0;
+  for (let passed = 0; passed < SILENCE_MS - 1; passed++) {
+    for (; lost < r.opened.length; lost++) r.opened[lost]!.onclose!({ code: 1006 });
+    await r.clock.pass(1);
+    assert.ok(!r.socket.quiet);
+  }
+  assert.ok(lost > 3);
+  assert.ok(!r.seen.includes('silent'));
+  await r.clock.pass(1);
+  assert.deepEqual(r.seen.filter((what) => what === 'silent'), ['silent']);
+  assert.ok(r.socket.quiet);
+  await r.clock.pass(60_000);
+  assert.ok(r.socket.quiet, 'until something is heard again');
+  r.say();
+  assert.ok(!r.socket.quiet);
+});
+
 test('messages of a connection that was given up are not heard', async () => {
   const r = rig();
   const old = r.opened[0]!;

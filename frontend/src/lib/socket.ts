@@ -40,6 +40,7 @@ export class LiveSocket {
   private attempt = 0;
   private cancelRetry: (() => void) | null = null;
   private cancelWatch: (() => void) | null = null;
+  private cancelSilence: (() => void) | null = null;
   private told = false;
   private ended = false;
 
@@ -50,18 +51,25 @@ export class LiveSocket {
     private readonly open: (url: string) => WebSocket = (address) => new WebSocket(address),
   ) {}
 
+  /** Nothing has been heard for SILENCE_MS. */
+  get quiet(): boolean {
+    return this.told;
+  }
+
   connect(): void {
     if (this.ended) return;
     this.cancelRetry?.();
     this.cancelRetry = null;
     const socket = this.open(this.url());
     this.socket = socket;
+    if (!this.cancelSilence) this.listen();
     this.watch();
     socket.onmessage = (event) => {
       if (socket !== this.socket) return;
       this.attempt = 0;
       this.heard = this.clock.now();
       this.told = false;
+      this.listen();
       this.watch();
       this.events.message(JSON.parse(event.data as string));
     };
@@ -73,8 +81,12 @@ export class LiveSocket {
   /** After sleep or a hidden tab: timers may have stood still, so look now. */
   check(): void {
     if (this.ended) return;
-    if (this.clock.now() - this.heard >= SILENCE_MS) this.silence();
-    else if (!this.socket) this.connect();
+    if (this.clock.now() - this.heard >= SILENCE_MS) {
+      this.silence();
+      this.giveUp();
+    } else if (!this.socket) {
+      this.connect();
+    }
   }
 
   /** Ends this connection and makes another at once (a new key, a changed address). */
@@ -93,6 +105,7 @@ export class LiveSocket {
   stop(): void {
     this.ended = true;
     this.drop();
+    this.cancelSilence?.();
     this.cancelWatch?.();
     this.cancelRetry?.();
   }
@@ -108,22 +121,29 @@ export class LiveSocket {
     this.cancelRetry = this.clock.after(backoff(this.attempt++, this.clock.random()), () => this.connect());
   }
 
-  private watch(): void {
-    this.cancelWatch?.();
-    this.cancelWatch = this.clock.after(SILENCE_MS, () => this.silence());
+  /** Counted from what was heard last: connections that are made and lost meanwhile are no news. */
+  private listen(): void {
+    this.cancelSilence?.();
+    this.cancelSilence = this.clock.after(SILENCE_MS, () => this.silence());
   }
 
   private silence(): void {
-    if (!this.told) {
-      this.told = true;
-      this.events.silent();
-    }
-    // A connection that is open and silent is dead without knowing it; a retry under way goes on by itself.
-    if (this.socket) {
-      this.drop();
-      this.lost(0);
-    }
-    this.watch();
+    if (this.told) return;
+    this.told = true;
+    this.events.silent();
+  }
+
+  /** Each connection has as long to say something. */
+  private watch(): void {
+    this.cancelWatch?.();
+    this.cancelWatch = this.clock.after(SILENCE_MS, () => this.giveUp());
+  }
+
+  /** A connection that is open and silent is dead without knowing it; a retry under way goes on by itself. */
+  private giveUp(): void {
+    if (!this.socket) return;
+    this.drop();
+    this.lost(0);
   }
 
   private drop(): void {
