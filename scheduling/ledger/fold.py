@@ -82,6 +82,8 @@ def _feature_gate_changed(event: e.FeatureGateChanged, state: ClusterState) -> N
 
 
 @_change.register(e.SnapshotImported)
+@_change.register(e.EventsArchived)
+@_change.register(e.EventsRestored)
 @_change.register(e.WorkloadAdded)
 @_change.register(e.DomainLost)
 def _no_change(event: e.Event, state: ClusterState) -> None:

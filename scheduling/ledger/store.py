@@ -16,7 +16,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from scheduling.ledger import codec
+from scheduling.ledger import archives, codec
 from scheduling.ledger.binary import binary_cursor
 from scheduling.ledger.events import Event
 from scheduling.ledger.signals import log_advanced
@@ -201,7 +201,8 @@ def read(
     """Events with ``after < seq <= upto``, in order, at most ``limit``; fetched in pages, so any number may
     be read.
 
-    The head row of a stream is locked from an append to its commit, so seqs become visible in order: a reader
+    Raises Archived where the next event is in a file: a reader that may begin there says so with ``after``
+    (``archives.begin``). The head row of a stream is locked from an append to its commit, so seqs become visible in order: a reader
     never sees one whose predecessor may still come. Raises BadEvent and UnknownEvent.
     """
     for row in stored(stream_id, after, upto, limit):
@@ -248,10 +249,12 @@ def stored(
 ) -> Iterator[StoredRow]:
     """As ``read``, but the rows as they are stored."""
     left = limit
-    while left is None or left > 0:
+    while (left is None or left > 0) and (upto is None or after < upto):
         wanted = CHUNK if left is None else min(left, CHUNK)
         with binary_cursor() as cursor:
             rows = cursor.execute(_PAGE, [stream_id, after, upto, upto, wanted]).fetchall()
+        if not rows or rows[0][1] != after + 1:
+            archives.refuse(stream_id, after + 1)
         for row in rows:
             times = to_milliseconds(row[4]), to_milliseconds(row[5])
             yield StoredRow(*(*row[:4], *times, *row[6:]))
