@@ -59,6 +59,13 @@ def state_at(stream_id: int, seq: int | None = None) -> ClusterState:
     return fold(ClusterState(), store.read(stream_id, upto=upto))
 
 
+def seq_at(stream_id: int, at: int) -> int:
+    """The last seq recorded at or before ``at`` (milliseconds since the epoch), 0 when there is none: the
+    state at a time is ``state_at(stream, seq_at(stream, at))``. See ``store.seq_at``.
+    """
+    return store.seq_at(stream_id, at)
+
+
 @singledispatch
 def _change(event: e.Event, state: ClusterState) -> None:
     raise NotImplementedError(f"no rule for {type(event).__name__}")
