@@ -58,7 +58,7 @@ REFUSE_ARCHIVED = """
 
 
 class Migration(migrations.Migration):
-    dependencies = [("scheduling", "0005_wide_gpu_counts")]
+    dependencies = [("scheduling", "0006_snapshots")]
 
     operations = [
         migrations.CreateModel(
