@@ -63,13 +63,9 @@ class Stored:
     sha256: str
 
 
-def write(folder: Path, header: Header, rows: Iterable[StoredRow]) -> Stored:
-    """The file of these rows and its ``.sha256`` in ``folder``, on disk whole or not at all.
-
-    A file of that name with the same bytes is left as it is; BadArchive when it has others. OSError.
-    """
-    path = folder / header.file
-    part = path.with_name(f".{path.name}.part")
+def write(folder: Path, header: Header, rows: Iterable[StoredRow]) -> Path:
+    """The bytes of the file on disk, under a name that says that it is not finished. OSError."""
+    part = folder / f".{header.file}.part"
     with part.open("wb") as file:
         with gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as packed:  # no name and no time: fixed bytes
             packed.write(_line({"format": FORMAT, "version": VERSION, **asdict(header)}))
@@ -77,21 +73,28 @@ def write(folder: Path, header: Header, rows: Iterable[StoredRow]) -> Stored:
                 packed.write(_line(_record(row)))
         file.flush()
         os.fsync(file.fileno())
+    return part
+
+
+def publish(part: Path, header: Header) -> Stored:
+    """Give a written file its name, and its ``.sha256`` beside it. One of that name with the same bytes is
+    left as it is; BadArchive when it has others. OSError.
+    """
     made = digest(part)
+    path = part.with_name(header.file)
     if path.exists():
-        if digest(path).sha256 != made.sha256:
-            part.unlink()
-            raise BadArchive(f"{path} is there already and holds something else: move it away")
         part.unlink()
+        if digest(path).sha256 != made.sha256:
+            raise BadArchive(f"{path} is there already and holds something else: move it away")
     else:
         part.rename(path)
     note = part.with_name(f".{path.name}.sha256.part")
-    with note.open("w") as file_of_sum:
-        file_of_sum.write(f"{made.sha256}  {path.name}\n")
-        file_of_sum.flush()
-        os.fsync(file_of_sum.fileno())
+    with note.open("w") as file:
+        file.write(f"{made.sha256}  {path.name}\n")
+        file.flush()
+        os.fsync(file.fileno())
     note.rename(sidecar(path))
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(part.parent, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -128,6 +131,12 @@ def header(path: Path) -> Header:
     """The first line of a file. BadArchive when it is no archive of a version that is known here."""
     with _lines(path) as lines:
         return _header(path, next(lines, b""))
+
+
+def check(path: Path) -> None:
+    """Read a whole file. BadArchive when it is not as it was written."""
+    for _ in read(path):
+        pass
 
 
 def read(path: Path) -> Iterator[StoredRow]:
@@ -216,4 +225,3 @@ def _row(path: Path, line: bytes, stream: int, before: Head) -> StoredRow:
     if row.hash != computed:
         raise BadArchive(f"{place}: it does not have the hash of what it holds")
     return row
-

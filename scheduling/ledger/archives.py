@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from scheduling.models import Archive
 
 BRINGS_BACK = "`manage.py retention attach` brings them back"
@@ -49,3 +51,19 @@ def refuse(stream_id: int, seq: int) -> None:
     found = holding(stream_id, seq)
     if found is not None:
         raise Archived(found)
+
+
+def seq_at(stream_id: int, at: datetime) -> int:
+    """The last seq recorded at or before a time that is before the first event in the table, where an
+    archive ends or nothing had happened yet. Raises Archived where it lies in the midst of one, and
+    LookupError when nobody can tell.
+    """
+    found = of(stream_id)
+    if not found:
+        raise LookupError(f"the first events of stream {stream_id} are missing: verify_log")
+    before = [archive for archive in found if archive.first_at <= at]
+    if not before:
+        return 0
+    if before[-1].last_at > at:
+        raise Archived(before[-1])
+    return before[-1].last_seq

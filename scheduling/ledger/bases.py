@@ -48,8 +48,7 @@ def beginning(stream_id: int) -> Beginning:
 
 
 def newest(stream_id: int) -> Base | None:
-    """The base of the newest archive, without its larger parts but ``state``; None when nothing is archived.
-    """
+    """The base of the newest archive, of its larger parts ``state`` only; None when nothing is archived."""
     archive = archives.newest(stream_id)
     if archive is None:
         return None

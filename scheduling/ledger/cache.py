@@ -7,7 +7,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from scheduling.engine.state import ClusterState
-from scheduling.ledger import fold, store
+from scheduling.ledger import bases, fold, store
+from scheduling.ledger.archives import Archived
 from scheduling.ledger.store import GENESIS
 
 
@@ -38,16 +39,21 @@ class StateCache:
         self._lock = threading.Lock()
 
     def get(self, stream_id: int) -> ClusterState:
-        """The state at the head of the stream, as a fork that is the caller's own. Raises UnknownStream."""
+        """The state at the head of the stream, as a fork that is the caller's own. Raises UnknownStream and
+        UnreadableBase.
+        """
         entry = self._entry(stream_id)
         with entry.lock:
             head = store.head(stream_id)
-            if not self._catch_up(entry, stream_id, head):
-                entry.state, entry.hash = ClusterState(), GENESIS
-                if not self._catch_up(entry, stream_id, head):
+            tried: bytes | None = None
+            while not self._catch_up(entry, stream_id, head):
+                begun = bases.beginning(stream_id)
+                if begun.hash == tried:
                     raise fold.BrokenHistory(
                         f"the log of stream {stream_id} does not lead from its start to its head: verify_log"
                     )
+                entry.state, entry.hash = begun.state, begun.hash
+                tried = begun.hash
             return entry.state.fork()
 
     def clear(self) -> None:
@@ -74,6 +80,8 @@ class StateCache:
                     return False
                 fold.apply(entry.state, recorded)
                 entry.hash = recorded.hash
+        except Archived:
+            return False  # what follows the entry was taken out of the table since
         except BaseException:
             # Half a step may have been taken: nothing of it is to be used again.
             entry.state, entry.hash = ClusterState(), GENESIS

@@ -12,8 +12,8 @@ from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import Turn
+from scheduling.ledger import archives, bases, store
 from scheduling.ledger import events as e
-from scheduling.ledger import store
 from scheduling.ledger.store import Recorded
 
 
@@ -50,13 +50,25 @@ def fold(state: ClusterState, recorded: Iterable[Recorded]) -> ClusterState:
 
 def state_at(stream_id: int, seq: int | None = None) -> ClusterState:
     """The state after event ``seq`` of the stream, or after its last one. LookupError for a seq not reached
-    yet.
+    yet, its kind Archived for one that is in a file, UnreadableBase.
     """
     head = store.head(stream_id).seq
     upto = head if seq is None else seq
     if not 0 <= upto <= head:
         raise LookupError(f"stream {stream_id} is at {head}: there is no state at {upto}")
-    return fold(ClusterState(), store.read(stream_id, upto=upto))
+    if upto == 0:
+        return ClusterState()
+    while True:
+        state = bases.beginning(stream_id).state
+        begin = state.seq
+        if upto < begin:
+            archives.refuse(stream_id, upto)
+        try:
+            return fold(state, store.read(stream_id, after=begin, upto=upto))
+        except archives.Archived:
+            if archives.begin(stream_id) == begin:
+                raise
+            # Taken out of the table while it was read: there is a later beginning.
 
 
 def seq_at(stream_id: int, at: int) -> int:

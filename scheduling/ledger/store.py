@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -209,8 +209,9 @@ def read(
     be read.
 
     Raises Archived where the next event is in a file: a reader that may begin there says so with ``after``
-    (``archives.begin``). The head row of a stream is locked from an append to its commit, so seqs become visible in order: a reader
-    never sees one whose predecessor may still come. Raises BadEvent and UnknownEvent.
+    (``archives.begin``). The head row of a stream is locked from an append to its commit, so seqs become
+    visible in order: a reader never sees one whose predecessor may still come. Raises BadEvent and
+    UnknownEvent.
     """
     for row in stored(stream_id, after, upto, limit):
         yield row.recorded()
@@ -219,8 +220,8 @@ def read(
 def seq_at(stream_id: int, at: int) -> int:
     """The last seq recorded at or before ``at`` (milliseconds), 0 when there is none.
 
-    Raises UnknownStream, and LookupError where events are missing: for a time before the oldest one in the
-    table when this is not the first of the stream, or in a log with holes.
+    Raises UnknownStream, Archived for a time in the midst of archived events, and LookupError where events
+    are missing.
     """
     if head(stream_id).seq == 0:
         return 0
@@ -230,9 +231,7 @@ def seq_at(stream_id: int, at: int) -> int:
         raise LookupError(f"events of stream {stream_id} are missing: verify_log")
     first, seq = row
     if seq < first and first > 1:
-        raise LookupError(
-            f"stream {stream_id} begins with event {first} in this database: what it was before is not told"
-        )
+        return archives.seq_at(stream_id, to_datetime(at))
     return int(seq)
 
 
@@ -272,14 +271,20 @@ class StoredRow:
 
 
 def stored(
-    stream_id: int, after: int = 0, upto: int | None = None, limit: int | None = None
+    stream_id: int,
+    after: int = 0,
+    upto: int | None = None,
+    limit: int | None = None,
+    *,
+    table: str = "scheduling_event",
 ) -> Iterator[StoredRow]:
-    """As ``read``, but the rows as they are stored."""
+    """As ``read``, but the rows as they are stored. ``table``: one partition, for its owner."""
+    page = _PAGE.format(table=table)
     left = limit
     while (left is None or left > 0) and (upto is None or after < upto):
         wanted = CHUNK if left is None else min(left, CHUNK)
         with binary_cursor() as cursor:
-            rows = cursor.execute(_PAGE, [stream_id, after, upto, upto, wanted]).fetchall()
+            rows = cursor.execute(page, [stream_id, after, upto, upto, wanted]).fetchall()
         if not rows or rows[0][1] != after + 1:
             archives.refuse(stream_id, after + 1)
         for row in rows:
@@ -293,11 +298,13 @@ def stored(
 
 # --- steps
 
-_FIELDS = """stream_id, seq, type, version, occurred_at, recorded_at, actor, command_id, cause,
-    subject, namespace, name, body, prev_hash, hash"""
+COLUMNS = tuple(field.name for field in fields(StoredRow))
+"""Of the table, in the order of ``StoredRow``."""
+
+_FIELDS = ", ".join(COLUMNS)
 
 _PAGE = f"""
-    select {_FIELDS} from scheduling_event
+    select {_FIELDS} from {{table}}
     where stream_id = %s and seq > %s and (%s::bigint is null or seq <= %s) order by seq limit %s
 """
 

@@ -1,5 +1,6 @@
-"""Which events of a stream lie in files, and what it was after them. Written by the role that owns the tables;
-the runtime reads.
+"""Which events of a stream lie in files, and what it was after them.
+
+Written by the role that owns the tables; the runtime reads.
 """
 
 from django.db import models

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from scheduling.ledger import store
 from scheduling.models import StreamHead
-from scheduling.projections import commit, storage
+from scheduling.projections import bases, commit, storage
 from scheduling.projections.storage import GROUPS, NODES, PODS
 from scheduling.projections.tables import ClusterRecord, NodeRecord, PodGroupRecord, PodRecord, Tables
 
@@ -34,11 +34,12 @@ class Difference:
 
 def rebuild(stream_id: int) -> int:
     """Replace all rows of the cluster, in one transaction; returns the seq they stand at. Appends wait
-    meanwhile.
+    meanwhile. Raises UnknownStream, UnreadableBase.
     """
     with transaction.atomic():
         head = _lock(stream_id)
-        tables, _ = _replay(Tables(whole=True), stream_id, 0, head)
+        tables, begin = bases.beginning(stream_id)
+        _replay(tables, stream_id, begin, head)
         for kind in (NODES, PODS, GROUPS):
             kind.clear(stream_id)
         storage.save(stream_id, tables)
@@ -59,7 +60,8 @@ def compare(stream_id: int) -> list[Difference]:
 
     The log is replayed without holding anything up; appends wait only while its end and the rows are read.
     """
-    tables, seq = _replay(Tables(whole=True), stream_id, 0, store.head(stream_id).seq)
+    tables, begin = bases.beginning(stream_id)
+    tables, seq = _replay(tables, stream_id, begin, store.head(stream_id).seq)
     with transaction.atomic():
         head = _lock(stream_id)
         tables, _ = _replay(tables, stream_id, seq, head)

@@ -13,6 +13,7 @@ from scheduling.engine.state import ClusterState
 from scheduling.kube import manifests as kube
 from scheduling.kube.manifests import Manifests
 from scheduling.ledger import fold, store
+from scheduling.ledger.archives import Archived
 from scheduling.ledger.events import ClusterRegistered, Event
 from scheduling.models import Cluster
 from scheduling.services.execute import Outcome, append_and_project, execute, now_ms, outcome_of
@@ -20,7 +21,7 @@ from scheduling.services.gates import completed_gates, proposed_gates, unknown_g
 from scheduling.services.importing import COMPLETE_KINDS, ImportOptions, ImportPlan, plan_import
 from scheduling.services.past import Past
 from scheduling.services.problems import FORBIDDEN, INVALID, REQUIRED, Problem, Refused
-from scheduling.services.state import past_of, state_of
+from scheduling.services.state import past_at, past_of, state_of
 from scheduling.services.switching import gate_events, mode_events, unknown_mode
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -178,9 +179,20 @@ def _as_it_was(cluster: Cluster, request: ImportRequest, manifests: Manifests, d
         options = _options_new(cluster.name, request, manifests)
         plan = plan_import(ClusterState(), Past(), manifests, options, now_ms())
     else:
-        state, past = fold.state_at(cluster.pk, before), Past()
-        for recorded in store.read(cluster.pk, upto=before):
-            past.apply(recorded.event)
+        try:
+            state, past = fold.state_at(cluster.pk, before), past_at(cluster.pk, before)
+        except Archived as error:
+            message = f"what this import changed is not told again: {error}"
+            told = Problem("Cluster", "", cluster.name, "", "", message)
+            mode = proposed_mode(manifests)
+            return ImportReport(
+                cluster.name,
+                done.last_seq,
+                created=False,
+                notices=(told,),
+                proposed_gates=proposed_gates(mode, [read.group for read in manifests.pod_groups]),
+                proposed_mode=mode,
+            )
         plan = plan_import(state, past, manifests, _options(state, request), now_ms())
     return _report(cluster.name, done.last_seq, plan, manifests, created=before == 0)
 

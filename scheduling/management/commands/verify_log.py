@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from scheduling.ledger import archives
 from scheduling.ledger.verify import verify_chain
 from scheduling.models import Stream
 from scheduling.projections.rebuild import compare
@@ -33,6 +34,8 @@ class Command(BaseCommand):
             raise CommandError(f"not as written: {', '.join(faulty)}")
 
     def _verify(self, stream: Stream) -> bool:
+        for archive in archives.of(stream.pk):
+            self.stdout.write(f"{stream}: {archive}: `retention verify` checks it")
         report = verify_chain(stream.pk)
         if not report.ok:
             self.stdout.write(f"{stream}: BROKEN: {report.sentence}")
