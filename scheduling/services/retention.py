@@ -281,11 +281,13 @@ def _finish(archive: Archive, folder: Path, tell: Tell) -> None:
         return
     path = folder / archive.file
     if not path.exists():
-        header = _header(
-            Cluster.objects.get(pk=archive.stream_id), left[0], Head(0, bytes(archive.prev_hash))
-        )
+        cluster = Cluster.objects.get(pk=archive.stream_id)
+        header = _header(cluster, left[0], Head(archive.first_seq - 1, bytes(archive.prev_hash)))
         tell(f"writing {archive.file} again")
-        archive_files.publish(archive_files.write(folder, header, partitions.rows(left[0])), header)
+        part = archive_files.write(folder, header, partitions.rows(left[0]))
+        if archive_files.digest(part).sha256 != archive.sha256:
+            raise NotDone(f"{archive.file} is not in {folder}, and written again it would be another file")
+        archive_files.publish(part, header)
     _recorded_file(archive, path)
     _remove_table(archive.stream_id, archive.first_seq, tell)
 
