@@ -8,7 +8,7 @@
 | 404 | not_found | no such cluster, object or event |
 | 405 | not_allowed | the address does not take this method; `Allow` has those it takes |
 | 409 | conflict | others wrote first, again and again; or the Idempotency-Key stands for another request |
-| 410 | gone | the map deltas asked for are not kept any more: take a snapshot |
+| 410 | gone | the map deltas asked for are not kept any more: take a snapshot; or the event is archived |
 | 413 | too_large | the body is larger than the server takes |
 | 422 | refused | understood and not accepted; nothing was stored |
 | 500 | error | the console failed; nothing was half done |
@@ -26,6 +26,8 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from scheduling.api.schemas import ErrorCode, ErrorOut, ProblemOut
+from scheduling.ledger.archives import Archived
+from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.store import CommandReused, ConflictingAppend
 from scheduling.projections.writer import TablesBehind
 from scheduling.services.problems import NOT_FOUND, Problem, Refused
@@ -101,6 +103,14 @@ def install(api: NinjaAPI) -> None:
         return _answer(
             api, request, 503, "The tables are those of another version: run manage.py rebuild_projections."
         )
+
+    @api.exception_handler(Archived)
+    def archived(request: HttpRequest, error: Archived) -> HttpResponse:
+        return _answer(api, request, 410, f"{str(error)[0].upper()}{str(error)[1:]}.")
+
+    @api.exception_handler(UnreadableBase)
+    def unreadable(request: HttpRequest, error: UnreadableBase) -> HttpResponse:
+        return _answer(api, request, 503, f"{str(error)[0].upper()}{str(error)[1:]}.")
 
     @api.exception_handler(CommandReused)
     def reused(request: HttpRequest, error: CommandReused) -> HttpResponse:

@@ -1,7 +1,7 @@
-"""`manage.py retention`, stopped where a test wants to kill it: `python -m tests.faults.retaining ARGUMENTS`.
+"""`manage.py retention`, stopped where a test kills it: `python -m tests.faults.retaining ARGUMENTS`.
 
-TAS_WIDTH is the width of partitions that the test made. At the point TAS_STOP_AT it says so on standard output
-and waits to be killed.
+TAS_WIDTH is the width of partitions that the test made. At the point TAS_STOP_AT it says so on standard
+output and waits to be killed.
 """
 
 from __future__ import annotations
