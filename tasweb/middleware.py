@@ -42,7 +42,7 @@ def content_security_policy(get_response: Callable[..., object]) -> Callable[...
 
     def answer(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
-        assert isinstance(response, HttpResponse)
+        assert isinstance(response, HttpResponseBase)
         response.headers.setdefault("Content-Security-Policy", policy(request))
         return response
 

@@ -26,8 +26,8 @@ def archived(narrow: int, cluster: Cluster, tmp_path: Path) -> list[Archive]:
 
 def sentence(archive: Archive) -> str:
     return (
-        f"vents {archive.first_seq} to {archive.last_seq}, until {archive.last_at:%Y-%m-%d %H:%M:%S} UTC, are in "
-        f"the file {archive.file} (sha256 {archive.sha256}); `manage.py retention attach` brings them back"
+        f"vents {archive.first_seq} to {archive.last_seq}, until {archive.last_at:%Y-%m-%d %H:%M:%S} UTC, "
+        f"are in the file {archive.file} (sha256 {archive.sha256}); `manage.py retention attach` brings them back"
     )
 
 
