@@ -27,7 +27,8 @@ def archived(narrow: int, cluster: Cluster, tmp_path: Path) -> list[Archive]:
 def sentence(archive: Archive) -> str:
     return (
         f"vents {archive.first_seq} to {archive.last_seq}, until {archive.last_at:%Y-%m-%d %H:%M:%S} UTC, "
-        f"are in the file {archive.file} (sha256 {archive.sha256}); `manage.py retention attach` brings them back"
+        f"are in the file {archive.file} (sha256 {archive.sha256}); "
+        "`manage.py retention attach` brings them back"
     )
 
 
