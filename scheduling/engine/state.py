@@ -7,14 +7,14 @@ same state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduling.engine import topology
+from scheduling.engine import packed, topology
 from scheduling.engine.buckets import Buckets
 from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
@@ -22,6 +22,8 @@ from scheduling.engine.eligibility import bar
 from scheduling.engine.lost import Home, Lost
 from scheduling.engine.model import TAS_GATES, Eligibility, HostPort, Node, Pod, PodGroup, PodTerm
 from scheduling.engine.numa_names import node_of
+from scheduling.engine.packed import NodesMade, PackedNodes, PackedPods, PodsMade, UidsByName
+from scheduling.engine.roll import Objects, Roll, settled
 from scheduling.engine.shapes import Bars, DomainCounts, Requests, ShapeIndex, ShapeView
 from scheduling.engine.topology import TopologyIndex
 from scheduling.engine.turns import Turn
@@ -51,8 +53,8 @@ class ClusterState:
         self.seq = 0
         self.mode = "simulated"
         self.gates: dict[str, bool] = {}
-        self.nodes: dict[str, Node] = {}
-        self.pods: dict[str, Pod] = {}
+        self.nodes: Objects[str, Node] = {}
+        self.pods: Objects[str, Pod] = {}
         self.groups: dict[str, PodGroup] = {}
         self.verdicts: dict[str, VerdictSummary] = {}
         self.turns: dict[str, Turn] = {}
@@ -65,9 +67,10 @@ class ClusterState:
         self._holding: Buckets[tuple[HostPort, ...]] = Buckets()
         self.apart_as_of = object()
         self.ever_apart = False
-        self._uids: dict[str, tuple[str, ...]] = {}
+        self._uids: Objects[str, tuple[str, ...]] = {}
         self._uids_shared = False
         self._indexes: dict[str | None, TopologyIndex] = {}
+        self._attitudes: dict[Node, int] = {}
         self._bars: dict[Eligibility, tuple[int, Bars]] = {}
         self._shapes = ShapeIndex()
         self._negative: tuple[int, frozenset[int]] = (-1, frozenset())
@@ -75,6 +78,26 @@ class ClusterState:
         self.zone_of: dict[str, str] = {}
         self.zone_view: ZoneView | None = None
         self.stale_zones: set[str] = set()
+
+    @classmethod
+    def over(cls, nodes: PackedNodes, pods: PackedPods, resources: Iterable[str]) -> ClusterState:
+        """A state of such nodes and pods and of nothing else. ``resources``: what its columns are for."""
+        state = cls()
+        state.nodes, state.pods = Roll(NodesMade(nodes)), Roll(PodsMade(pods))
+        state._uids = Roll(UidsByName(pods))
+        state._by_node, state._by_group = (
+            Buckets(Roll(packed.by_node(nodes, pods))),
+            Buckets(Roll(packed.by_group(pods))),
+        )
+        state.columns, attitudes = packed.columns(nodes, pods, resources)
+        state._attitudes = {attitude: number for number, attitude in enumerate(attitudes)}
+        for row in np.sort(pods.bound[np.isin(pods.shape[pods.bound], pods.pairwise)]).tolist():
+            pod = state.pods[pods.uids[row]]
+            if pod.shape.pod_anti_affinity:
+                state._keep_apart(pod, True)
+            if pod.shape.host_ports:
+                state._holding.add(pod.shape.host_ports, pod.uid)
+        return state
 
     # --- what is asked
 
@@ -92,6 +115,12 @@ class ClusterState:
     def pods_named(self, key: str) -> list[Pod]:
         """Every pod of that namespace and name, finished ones included, in the order in which they came."""
         return [self.pods[uid] for uid in self._uids.get(key, ())]
+
+    def namesakes(self) -> list[tuple[str, ...]]:
+        """Uids of the pods of one name where these are several, in the order in which they came; sorted."""
+        if len(self._uids) == len(self.pods):
+            return []
+        return sorted(uids for uids in self._uids.values() if len(uids) > 1)
 
     def pods_naming(self, group_key: str) -> list[Pod]:
         """Every pod that names the group, finished ones included, in member order: priority descending,
@@ -190,6 +219,7 @@ class ClusterState:
             self._bars = self._bars.copy()
             for pod in self.pods_on(node.name):
                 self.columns.charge(row, pod.shape.requests, 1)
+            self.columns.attitude[row] = self._attitude(node)
         else:
             row = self.columns.slot[node.name]
             changed = {key for key, _ in set(old.labels) ^ set(node.labels)}
@@ -197,6 +227,7 @@ class ClusterState:
                 self._indexes = {key: index for key, index in self._indexes.items() if key not in changed}
             if _usable_by(old) != _usable_by(node):
                 self.columns.touch(row)
+                self.columns.attitude[row] = self._attitude(node)
                 self._bars = self._bars.copy()
         if old is None or old.allocatable != node.allocatable:
             self.columns.set_allocatable(row, node.allocatable)
@@ -290,6 +321,7 @@ class ClusterState:
         other = ClusterState()
         other.seq, other.mode = self.seq, self.mode
         other.gates = self.gates.copy()
+        self.nodes, self.pods = settled(self.nodes), settled(self.pods)
         other.nodes = self.nodes.copy()
         other.pods = self.pods.copy()
         other.groups = self.groups.copy()
@@ -302,9 +334,11 @@ class ClusterState:
         other._apart, other.apart_as_of = self._apart.copy(), self.apart_as_of
         other.ever_apart = self.ever_apart
         other._holding = self._holding.copy()
+        self._uids = settled(self._uids)
         other._uids = self._uids
         other._uids_shared = self._uids_shared = True
         other._indexes = self._indexes
+        other._attitudes = self._attitudes.copy()
         other._bars = self._bars
         other._shapes = self._shapes.fork(self.columns.line)
         other._negative = self._negative
@@ -391,10 +425,23 @@ class ClusterState:
         bars = np.zeros(self.columns.rows, np.int8)
         bars[: len(old)] = old
         names = self.columns.node
-        for row in np.flatnonzero(self.columns.changed > clock).tolist():
-            if names[row]:
-                bars[row] = bar(self.nodes[names[row]], wanted)
+        rows = np.flatnonzero(self.columns.changed > clock)
+        if wanted.node_selector or wanted.terms is not None:
+            for row in rows.tolist():
+                if names[row]:
+                    bars[row] = bar(self.nodes[names[row]], wanted)
+        else:
+            attitudes, of = list(self._attitudes), self.columns.attitude[rows]
+            found = np.zeros(len(attitudes) + 1, np.int8)
+            for number in set(of.tolist()):
+                found[number] = bar(attitudes[number], wanted)
+            bars[rows] = found[of]
         return bars
+
+    def _attitude(self, node: Node) -> int:
+        """The number of what a node says of every member, whatever its labels: bars are few, nodes many."""
+        known = Node("", "", taints=node.taints, unschedulable=node.unschedulable, ready=node.ready)
+        return self._attitudes.setdefault(known, len(self._attitudes))
 
     def _amounts(self, node_name: str, columns: dict[str, NDArray[np.int64]]) -> dict[str, int]:
         row = self.columns.slot[node_name]
@@ -411,7 +458,7 @@ def _member_order(pod: Pod) -> tuple[int, int, str, str]:
     return (-pod.priority, pod.created, pod.name, pod.uid)
 
 
-def _newest(uids: Iterable[str], pods: dict[str, Pod]) -> str | None:
+def _newest(uids: Iterable[str], pods: Mapping[str, Pod]) -> str | None:
     newest: str | None = None
     for uid in uids:
         if newest is None or pods[uid].created >= pods[newest].created:
