@@ -40,7 +40,7 @@ def content_security_policy(get_response: Callable[..., object]) -> Callable[...
 
         return answer_async
 
-    def answer(request: HttpRequest) -> HttpResponse:
+    def answer(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
         assert isinstance(response, HttpResponseBase)
         response.headers.setdefault("Content-Security-Policy", policy(request))

@@ -1,14 +1,31 @@
-"""Where folding begins: at nothing, or at what the cluster was after its last archived event."""
+"""Where folding begins: at nothing, or at what the cluster was after its last archived event.
+
+A base is no snapshot: while its events are archived it cannot be made again from the log, so it has to
+outlive upgrades. Its state is written by the codec of events, for which a field that a later version adds
+has its default.
+"""
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
+import orjson
+
+from scheduling.engine.decision import VerdictSummary
+from scheduling.engine.lost import Home, Lost
+from scheduling.engine.model import Node, Pod, PodGroup
 from scheduling.engine.state import ClusterState
-from scheduling.ledger import archives, snapshots
-from scheduling.ledger.snapshots import BadSnapshot
+from scheduling.engine.turns import Turn
+from scheduling.ledger import archives, codec
 from scheduling.ledger.store import GENESIS
 from scheduling.models import Base, Stream
+
+VERSION = 1
+"""Of ``pack``; another one when bases of before cannot be read, or hold what events do not make any more."""
+
+_Part = TypeVar("_Part")
 
 
 class UnreadableBase(RuntimeError):
@@ -40,11 +57,13 @@ def beginning(stream_id: int) -> Beginning:
     found = newest(stream_id)
     if found is None:
         return Beginning(ClusterState(), GENESIS)
+    if found.versions.get("state") != VERSION:
+        why = f"its state is of version {found.versions.get('state')}, needed is {VERSION}"
+        raise UnreadableBase(stream_id, why)
     try:
-        state = snapshots.unpack(bytes(found.state))
-    except BadSnapshot as error:
+        return Beginning(unpack(bytes(found.state)), bytes(found.hash))
+    except (ValueError, LookupError, TypeError, zlib.error) as error:
         raise UnreadableBase(stream_id, str(error)) from error
-    return Beginning(state, bytes(found.hash))
 
 
 def newest(stream_id: int) -> Base | None:
@@ -57,3 +76,58 @@ def newest(stream_id: int) -> Base | None:
     if found is None:
         raise UnreadableBase(stream_id, "it is missing")
     return found
+
+
+def pack(state: ClusterState) -> bytes:
+    """Everything of the state that cannot be worked out from the rest; equal states give equal bytes."""
+    told = {
+        "seq": state.seq,
+        "mode": state.mode,
+        "gates": list(state.gates.items()),
+        "resources": list(state.columns.alloc),
+        "nodes": [codec.encode_part(node) for node in state.nodes.values()],
+        "pods": [codec.encode_part(pod) for pod in state.pods.values()],
+        "namesakes": state.namesakes(),
+        "groups": [codec.encode_part(group) for group in state.groups.values()],
+        "verdicts": _parts(state.verdicts),
+        "turns": _parts(state.turns),
+        "homes": _parts(state.homes),
+        "lost": _parts(state.lost),
+        "zone_of": list(state.zone_of.items()),
+        "ever_apart": state.ever_apart,
+    }
+    return zlib.compress(orjson.dumps(told))
+
+
+def unpack(data: bytes) -> ClusterState:
+    """The state that was packed. ValueError, LookupError, TypeError or zlib.error for other bytes."""
+    told = orjson.loads(zlib.decompress(data))
+    state = ClusterState()
+    state.seq, state.mode, state.gates = told["seq"], told["mode"], dict(told["gates"])
+    state.columns.expect(told["resources"])
+    for node in told["nodes"]:
+        state.set_node(codec.decode_part(Node, node))
+    pods = {pod.uid: pod for pod in (codec.decode_part(Pod, pod) for pod in told["pods"])}
+    # Of pods with one name the order of arrival counts, which is not that of their last changes.
+    for uids in told["namesakes"]:
+        for uid in uids:
+            state.set_pod(pods[uid])
+    for pod in pods.values():
+        state.set_pod(pod)
+    for group in told["groups"]:
+        state.set_group(codec.decode_part(PodGroup, group))
+    state.verdicts = _objects(VerdictSummary, told["verdicts"])
+    state.turns = _objects(Turn, told["turns"])
+    state.homes = _objects(Home, told["homes"])
+    state.lost = _objects(Lost, told["lost"])
+    state.zone_of = dict(told["zone_of"])
+    state.ever_apart = told["ever_apart"]
+    return state
+
+
+def _parts(objects: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [(key, codec.encode_part(value)) for key, value in objects.items()]
+
+
+def _objects(kind: type[_Part], told: list[tuple[str, Any]]) -> dict[str, _Part]:
+    return {key: codec.decode_part(kind, value) for key, value in told}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from scheduling.engine.state import ClusterState
-from scheduling.ledger import bases, fold, snapshots
+from scheduling.ledger import bases, fold
 from scheduling.ledger.store import Head, Recorded
 from scheduling.models import Base
 from scheduling.projections import bases as table_bases
@@ -67,8 +67,8 @@ class Ground:
             stream_id=stream_id,
             seq=at.seq,
             hash=at.hash,
-            versions={"state": snapshots.FORMAT, "past": past.VERSION, **commit.PROJECTIONS},
-            state=snapshots.pack(self.state),
+            versions={"state": bases.VERSION, "past": past.VERSION, **commit.PROJECTIONS},
+            state=bases.pack(self.state),
             past=past.pack(self.past),
             tables=table_bases.pack(self.tables),
             tables_seq=self.tables_seq,
