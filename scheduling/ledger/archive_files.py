@@ -64,15 +64,21 @@ class Stored:
 
 
 def write(folder: Path, header: Header, rows: Iterable[StoredRow]) -> Path:
-    """The bytes of the file on disk, under a name that says that it is not finished. OSError."""
+    """The bytes of the file on disk, under a name that says that it is not finished. Nothing is left of it
+    when it cannot be: OSError, and what ``rows`` raises.
+    """
     part = folder / f".{header.file}.part"
-    with part.open("wb") as file:
-        with gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as packed:  # no name and no time: fixed bytes
-            packed.write(_line({"format": FORMAT, "version": VERSION, **asdict(header)}))
-            for row in rows:
-                packed.write(_line(_record(row)))
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with part.open("wb") as file:
+            with gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as packed:  # no name, no time: fixed bytes
+                packed.write(_line({"format": FORMAT, "version": VERSION, **asdict(header)}))
+                for row in rows:
+                    packed.write(_line(_record(row)))
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
     return part
 
 

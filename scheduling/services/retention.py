@@ -184,24 +184,32 @@ def rebase(*, cluster: Cluster, folder: Path, tell: Tell = lambda _: None) -> li
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """``told``: one sentence about a file, or about one that should be there."""
+    """``told``: one sentence about a file, or about one that should be there. ``stream``: whose events are in
+    it, None when it does not tell.
+    """
 
     ok: bool
     told: str
+    stream: int | None = None
 
 
 def check(paths: list[Path]) -> Iterator[Checked]:
-    """Look through files, and through all in folders: each in itself and against the log. Of folders also
-    what the log has there and is not found.
+    """Look through files, and through all in folders: each in itself and against the log. Where there are
+    folders, also which files are missing of the clusters that there are some of.
     """
     seen: set[str] = set()
+    streams: set[int] = set()
     for path in paths:
         for file in sorted(path.glob(f"*{archive_files.SUFFIX}")) if path.is_dir() else [path]:
+            found = _checked(file)
             seen.add(file.name)
-            yield _checked(file)
+            streams.update([] if found.stream is None else [found.stream])
+            yield found
     if any(path.is_dir() for path in paths):
-        for archive in Archive.objects.exclude(file__in=seen).select_related("stream"):
-            yield Checked(False, f"{archive.file} is missing: {archive.stream}, {archive}")
+        expected = Archive.objects.filter(stream__in=streams).select_related("stream")
+        for archive in expected.exclude(file__in=seen):
+            told = f"{archive.file} is missing: {archive.stream}, {archive}"
+            yield Checked(False, told, archive.stream_id)
 
 
 # --- steps of detaching
@@ -365,19 +373,24 @@ def _checked(path: Path) -> Checked:
         archive_files.check(path)
     except BadArchive as error:
         return Checked(False, str(error))
+    ok, told = _against_the_log(file, header)
     what = f"{path}: {header.kind} {header.name}, events {header.first:,} to {header.last:,}"
+    return Checked(ok, f"{what}: {told}", header.stream)
+
+
+def _against_the_log(file: archive_files.Stored, header: Header) -> tuple[bool, str]:
     archive = archives.holding(header.stream, header.first)
-    if archive is not None:
-        if archive.sha256 != file.sha256:
-            return Checked(False, f"{what}: not the file that the log tells of, which has {archive.sha256}")
-        told = _told(archive)
-        if told is not None and (told.sha256, told.hash) != (archive.sha256, bytes(archive.hash).hex()):
-            return Checked(False, f"{what}: event {archive.told_seq:,} tells of another file: {told.sha256}")
-        return Checked(True, f"{what}: as the log tells")
-    row = next(iter(store.stored(header.stream, header.last - 1, header.last)), None)
-    if row is not None and row.hash.hex() == header.hash:
-        return Checked(True, f"{what}: sound; they are in the database too")
-    return Checked(False, f"{what}: sound in itself, but not of this database")
+    if archive is None:
+        row = next(iter(store.stored(header.stream, header.last - 1, header.last)), None)
+        if row is not None and row.hash.hex() == header.hash:
+            return True, "sound; they are in the database too"
+        return False, "sound in itself, but not of this database"
+    if archive.sha256 != file.sha256:
+        return False, f"not the file that the log tells of, which has {archive.sha256}"
+    told = _told(archive)
+    if told is not None and (told.sha256, told.hash) != (archive.sha256, bytes(archive.hash).hex()):
+        return False, f"event {archive.told_seq:,} tells of another file: {told.sha256}"
+    return True, "as the log tells"
 
 
 def _told(archive: Archive) -> EventsArchived | None:

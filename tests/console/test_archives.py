@@ -78,6 +78,7 @@ def test_a_group_says_that_its_decision_is_archived(archived: Archive, see: Any,
     assert row.decision_seq is not None and row.decision_seq <= archived.last_seq
     page = see(f"/c/demo/podgroups/team-a/{name}")
     assert f"event {row.decision_seq} (archived)" in page
+    assert f"Events up to {archived.last_seq} are archived and not listed here." in page
 
 
 def test_the_queue_says_when_a_group_was_decided_all_the_same(archived: Archive, see: Any) -> None:

@@ -479,7 +479,7 @@ def test_files_are_checked_against_the_log(cluster: Cluster, detach: Detach, tmp
     path = tmp_path / one.file
 
     def told(*paths: Path) -> list[tuple[bool, str]]:
-        return [astuple(checked) for checked in retention.check(list(paths))]
+        return [(checked.ok, checked.told) for checked in retention.check(list(paths))]
 
     assert told(tmp_path) == [
         (True, f"{path}: cluster c, events 1 to 10: as the log tells"),
@@ -491,7 +491,11 @@ def test_files_are_checked_against_the_log(cluster: Cluster, detach: Detach, tmp
     ]
     (tmp_path / two.file).unlink()
     path.rename(tmp_path / "elsewhere")
-    assert told(tmp_path) == [
+    assert told(tmp_path) == []
+    detach(before=31)
+    three = archives.of(cluster.pk)[-1]
+    assert told(tmp_path)[1:] == [
+        (True, f"{tmp_path / three.file}: cluster c, events 21 to 30: as the log tells"),
         (False, f"{one.file} is missing: cluster c, events 1 to 10 in {one.file}"),
     ]
     ((ok, sentence),) = told(tmp_path / "elsewhere")
@@ -504,12 +508,12 @@ def test_files_are_checked_against_the_log(cluster: Cluster, detach: Detach, tmp
 def test_a_record_that_was_changed_is_found(cluster: Cluster, detach: Detach, tmp_path: Path) -> None:
     (archive,) = detach(before=11)
     Archive.objects.update(sha256="00" * 32)
-    ((ok, sentence),) = [astuple(checked) for checked in retention.check([tmp_path])]
+    ((ok, sentence),) = [(checked.ok, checked.told) for checked in retention.check([tmp_path])]
     assert not ok and sentence.endswith(f"not the file that the log tells of, which has {'00' * 32}")
     Archive.objects.update(sha256=archive.sha256, hash=bytes(32))
     report = verify_chain(cluster.pk)
     assert (report.bad_seq, report.fault) == (11, Fault.CHANGED)
-    ((ok, sentence),) = [astuple(checked) for checked in retention.check([tmp_path])]
+    ((ok, sentence),) = [(checked.ok, checked.told) for checked in retention.check([tmp_path])]
     assert not ok and "tells of another file" in sentence
 
 

@@ -75,7 +75,8 @@ class Command(BaseCommand):
         except (NotDone, BadArchive, UnreadableBase, TablesBehind) as error:
             raise CommandError(str(error)) from error
         except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}") from error
+            where = error.filename or options.get("to") or options.get("folder")
+            raise CommandError(f"{where}: {error.strerror}") from error
 
     def list_(self, cluster: str | None, **_: Any) -> None:
         clusters = Cluster.objects.all() if cluster is None else [_find(cluster)]
