@@ -49,6 +49,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "tasweb.middleware.text_only",
+    "scheduling.console.unavailable.Unavailable",
 ]
 
 ROOT_URLCONF = "tasweb.urls"
@@ -99,6 +100,9 @@ else:
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Signs the heads of logs that `verify_log --export-heads` notes; read by that command only.
+TAS_HEADS_KEY = env("TAS_HEADS_KEY", default="")
 
 # --- Redis or Valkey: hints between processes and the task queue, never the truth. ---
 

@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Self, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import orjson
 
@@ -25,7 +25,18 @@ _Part = TypeVar("_Part")
 
 
 class BadEvent(ValueError):
-    """An event that cannot be written, or a body that does not have the form of its type and version."""
+    """An event that cannot be written, or a body that does not have the form of its type and version.
+
+    ``seq``: of the event in the log, None when it is not in one.
+    """
+
+    seq: int | None = None
+
+    def at(self, seq: int) -> Self:
+        """The same of the event ``seq``."""
+        located = type(self)(f"event {seq}: {self}")
+        located.seq = seq
+        return located
 
 
 class UnknownEvent(BadEvent):

@@ -273,6 +273,10 @@ class PodRemoved(Event):
 
 
 # ---------------------------------------------------------------- decisions
+#
+# Each tells the ``engine`` that decided (``engine.version``) and ``decided_on``, the seq of the state that
+# its cycle decided on; what lies between that and the event is of the same cycle. ``decided_on`` is None in
+# the versions before the newest one of each type, which did not tell.
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +289,7 @@ class PodGroupPlaced(Event):
     this).
     """
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -300,6 +305,7 @@ class PodGroupPlaced(Event):
     assignments: tuple[tuple[str, str, str], ...]
     shapes: tuple[tuple[int, int], ...] = ()
     engine: str = "1"
+    decided_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +338,7 @@ class PodGroupUnschedulable(Event):
     until then; None when there is none, and in version 1, which did not tell.
     """
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -357,6 +363,7 @@ class PodGroupUnschedulable(Event):
     shapes: tuple[tuple[int, int], ...] = ()
     engine: str = "1"
     lost_to: LostTo | None = None
+    decided_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +373,7 @@ class PodGroupHeld(Event):
     ``bound``: members that are on nodes all the same.
     """
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -375,6 +383,8 @@ class PodGroupHeld(Event):
     need: int
     members: int
     bound: int = 0
+    engine: str = "1"
+    decided_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,6 +392,7 @@ class PodGroupConflicted(Event):
     """The facts contradict each other, nothing is guessed. ``domains``: where bound members lie, sorted;
     ``nodes``: the nodes that are gone or unlabelled."""
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -393,6 +404,8 @@ class PodGroupConflicted(Event):
     need: int
     members: int
     bound: int
+    engine: str = "1"
+    decided_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,6 +415,7 @@ class DomainLost(Event):
     were, sorted.
     """
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -410,12 +424,15 @@ class DomainLost(Event):
     topology_key: str
     domain: str
     nodes: tuple[str, ...]
+    engine: str = "1"
+    decided_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PodGroupSettled(Event):
     """The facts of a conflicted group agree again, and nothing of it is left to place: no decision stands."""
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -424,12 +441,15 @@ class PodGroupSettled(Event):
     need: int
     members: int
     bound: int
+    engine: str = "1"
+    decided_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementForecast(Event):
     """Observed clusters: what our cycle would do, and did not. Fields as in PodGroupPlaced."""
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -445,6 +465,19 @@ class PlacementForecast(Event):
     assignments: tuple[tuple[str, str, str], ...]
     shapes: tuple[tuple[int, int], ...] = ()
     engine: str = "1"
+    decided_on: int | None = None
+
+
+Decided = (
+    PodGroupPlaced
+    | PodGroupUnschedulable
+    | PodGroupHeld
+    | PodGroupConflicted
+    | PodGroupSettled
+    | DomainLost
+    | PlacementForecast
+)
+"""What cycles write, and nobody else."""
 
 
 CATALOGUE: dict[str, type[Event]] = {

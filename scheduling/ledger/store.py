@@ -263,7 +263,11 @@ class StoredRow:
 
     def recorded(self, event: Event | None = None) -> Recorded:
         """With the event decoded, unless it is given."""
-        event = codec.decode(self.type, self.version, self.body) if event is None else event
+        if event is None:
+            try:
+                event = codec.decode(self.type, self.version, self.body)
+            except codec.BadEvent as error:
+                raise error.at(self.seq) from error
         return Recorded(
             self.stream_id, self.seq, event, self.actor, self.command_id, self.cause,
             self.occurred_at, self.recorded_at, self.prev_hash, self.hash,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from scheduling.ledger import archives, store
 from scheduling.ledger.store import GENESIS, Head, StoredRow
 from scheduling.models import Event
+
+TOLD_EVERY = 1_000
 
 
 class Fault(StrEnum):
@@ -22,7 +25,9 @@ class ChainReport:
     """``events``: how many were found good. ``bad_seq``: the first place that is not as it was written; None
     when all are.
 
-    A log rewritten whole, head included, is sound in itself: compare ``head`` with one noted elsewhere.
+    Events that were exchanged together with their hashes break the chain only where they end, so the last of
+    them is named. A log rewritten whole, head included, is sound in itself: compare ``head`` with one noted
+    elsewhere (``ledger.heads``).
     """
 
     stream_id: int
@@ -44,15 +49,18 @@ class _Bad:
     how: str
 
 
-def verify_chain(stream_id: int, since: Head | None = None) -> ChainReport:
-    """Walk the chain after ``since`` and stop at the first fault.
+def verify_chain(
+    stream_id: int, since: Head | None = None, advance: Callable[[int], object] = int
+) -> ChainReport:
+    """Walk the chain after ``since`` and stop at the first fault. ``advance`` is told now and then of how
+    many events more were seen.
 
     When not given it is the last archived event as it was noted when its partition was detached (see
     ``archives``), and the start of the stream when none was. Raises UnknownStream.
     """
     while True:
         start = since or beginning(stream_id)
-        report = _walk(stream_id, start)
+        report = _walk(stream_id, start, advance)
         # Events that are archived in the meantime are missed where the walk stood, and nowhere else.
         if report.ok or since is not None or beginning(stream_id) == start:
             return report
@@ -64,7 +72,7 @@ def beginning(stream_id: int) -> Head:
     return Head(0, GENESIS) if archive is None else Head(archive.last_seq, bytes(archive.hash))
 
 
-def _walk(stream_id: int, start: Head) -> ChainReport:
+def _walk(stream_id: int, start: Head, advance: Callable[[int], object]) -> ChainReport:
     head = store.head(stream_id)
     good = before = start
     bad: _Bad | None = None
@@ -74,10 +82,12 @@ def _walk(stream_id: int, start: Head) -> ChainReport:
             if bad is not None:
                 break
             before, good = good, Head(row.seq, row.hash)
+            if row.seq % TOLD_EVERY == 0:
+                advance(TOLD_EVERY)
     except archives.Archived as error:
         bad = _Bad(good.seq + 1, Fault.REMOVED, str(error))
     if bad is None:
-        bad = _check_end(stream_id, good, head)
+        bad = _check_end(stream_id, good, before, head)
     if bad is None:
         return ChainReport(stream_id, good.seq - start.seq, head)
     sentence = f"event {bad.seq} of stream {stream_id} was {bad.fault}: {bad.how}"
@@ -94,13 +104,18 @@ def _check(row: StoredRow, good: Head, before: Head, start: Head) -> _Bad | None
         return None
     if good == start:
         return _Bad(row.seq, Fault.CHANGED, "it does not follow the event before the start")
-    return _Bad(good.seq, Fault.CHANGED, f"event {row.seq} was written after an event with another hash")
+    if _is_followed(row):
+        return _Bad(good.seq, Fault.CHANGED, f"event {row.seq} was written after an event with another hash")
+    return _Bad(row.seq, Fault.CHANGED, f"it does not follow event {good.seq}, and nothing follows it")
 
 
-def _check_end(stream_id: int, good: Head, head: Head) -> _Bad | None:
+def _check_end(stream_id: int, good: Head, before: Head, head: Head) -> _Bad | None:
     if good.seq < head.seq:
         return _Bad(good.seq + 1, Fault.REMOVED, f"the log ends at {good.seq}, its head is at {head.seq}")
     if good.hash != head.hash:
+        following = next(store.stored(stream_id, after=good.seq, limit=1), None)
+        if following is not None and _was(following, good.seq, before):
+            return _Bad(good.seq, Fault.INSERTED, f"event {following.seq} was written as event {good.seq}")
         return _Bad(good.seq, Fault.CHANGED, "the head has another hash")
     # In this order: whatever is appended in between is before the head by then.
     newest = Event.objects.filter(stream_id=stream_id).order_by("-seq").values_list("seq", flat=True).first()
@@ -110,21 +125,32 @@ def _check_end(stream_id: int, good: Head, head: Head) -> _Bad | None:
     return None
 
 
+def _is_followed(row: StoredRow) -> bool:
+    """Whether the event after it, or else the head, was written after it."""
+    following = next(store.stored(row.stream_id, after=row.seq, limit=1), None)
+    return row.hash == (store.head(row.stream_id).hash if following is None else following.prev_hash)
+
+
 def _explain(row: StoredRow, good: Head, before: Head) -> _Bad:
     """A row that does not have the hash of what it holds: was it written like this, at another place?"""
     last = store.head(row.stream_id).seq
     origin = next(
         (seq for seq in range(1, last + 1) if replace(row, seq=seq).computed_hash() == row.hash), None
     )
-    if origin is None:
+    written = Event.objects.filter(stream_id=row.stream_id)
+    if origin is None or written.filter(hash=row.hash).count() > 1:
         following = next(store.stored(row.stream_id, after=row.seq, limit=1), None)
         if following is not None and _was(following, row.seq, good):
             return _Bad(row.seq, Fault.INSERTED, f"event {following.seq} was written as event {row.seq}")
-        return _Bad(row.seq, Fault.CHANGED, "it does not have the hash of what it holds")
+        if origin is None:
+            return _Bad(row.seq, Fault.CHANGED, "it does not have the hash of what it holds")
+        if origin == good.seq and row.hash == good.hash:
+            return _Bad(row.seq, Fault.INSERTED, f"it is event {origin} once more")
+        return _Bad(row.seq, Fault.CHANGED, f"its place holds a copy of event {origin}")
     if _was(row, good.seq, before):
         return _Bad(good.seq, Fault.INSERTED, f"event {row.seq} was written as event {good.seq}")
     how = f"its place holds what was written as event {origin}"
-    if Event.objects.filter(stream_id=row.stream_id, hash=row.prev_hash).exists():
+    if written.filter(hash=row.prev_hash).exists():
         return _Bad(row.seq, Fault.REORDERED, how)
     return _Bad(row.seq, Fault.REMOVED, how)
 

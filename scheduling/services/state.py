@@ -93,8 +93,11 @@ def _catch_up(stream_id: int, kept: _Kept, seq: int) -> bool:
     rows = EventRow.objects.filter(
         stream_id=stream_id, type__in=_TYPE_NAMES, seq__gt=kept.past.seq, seq__lte=seq
     ).order_by("seq")
-    for type_name, version, body in rows.values_list("type", "version", "body").iterator():
-        kept.past.apply(codec.decode(type_name, version, body))
+    for number, type_name, version, body in rows.values_list("seq", "type", "version", "body").iterator():
+        try:
+            kept.past.apply(codec.decode(type_name, version, body))
+        except codec.BadEvent as error:
+            raise error.at(number) from error
     kept.past.seq, kept.hash = seq, _hash(stream_id, seq)
     return archives.begin(stream_id) <= begun
 

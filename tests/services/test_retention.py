@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from psycopg import errors
 
-from scheduling.ledger import archive_files, archives, fold, snapshots, store
+from scheduling.ledger import archive_files, archives, fold, heads, snapshots, store
 from scheduling.ledger.archive_files import BadArchive
 from scheduling.ledger.archives import Archived
 from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.events import EventsArchived, EventsRestored
+from scheduling.ledger.heads import NotedHead
 from scheduling.ledger.verify import Fault, verify_chain
 from scheduling.models import Archive, Base, Cluster, PodGroupRow, TableHead
 from scheduling.projections import commit, rebuild
@@ -684,3 +686,46 @@ def test_what_stands_in_the_way_is_told(cluster: Cluster, detach: Detach, tmp_pa
 
 def test_nothing_is_kept_of_a_past_without_events() -> None:
     assert past.unpack(past.pack(Past())) == Past()
+
+
+# --- what looks back
+
+
+def test_a_replay_begins_where_the_table_does(
+    narrow: int, make: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where that is in the midst of a cycle, whose state is archived."""
+    made = make(*(node(f"n{number}", "r1") for number in range(6)))
+    for number in range(8):
+        workloads.submit(cluster=made, form=form(f"g{number}", 1), actor="t")
+    begun = store.head(made.pk).seq
+    cycles.run_cycle(made.pk)
+    cut = (begun // narrow + 1) * narrow
+    assert begun < cut < begun + 8
+    workloads.submit(cluster=made, form=form("more", 1), actor="t")
+    cycles.run_cycle(made.pk)
+    while store.head(made.pk).seq <= cut + narrow:
+        nodes.cordon(cluster=made, node="n1", actor="t")
+        nodes.uncordon(cluster=made, node="n1", actor="t")
+    retention.detach(cluster=made, folder=tmp_path, before=cut + 1, actor="t")
+    assert archives.begin(made.pk) == cut
+    call_command("replay", "c")
+    assert ": 1 decisions made again, 0 differ" in capsys.readouterr().out
+    with pytest.raises(CommandError, match=f"events .* to {cut:,}, until .* are in the file"):
+        call_command("replay", "c", "--from", str(cut))
+
+
+def test_a_head_that_was_noted_of_an_archived_event(cluster: Cluster, detach: Detach, tmp_path: Path) -> None:
+    """The last event of a file is known by its hash; for another one the file has to come back."""
+    rows = {row.seq: row.hash for row in store.stored(cluster.pk)}
+    detach(before=21)
+    noted = {seq: NotedHead("cluster", "c", seq, rows[seq]) for seq in (7, 20, 21)}
+    assert heads.problem(noted[21]) == heads.problem(noted[20]) == ""
+    assert "has another hash at event 20" in heads.problem(NotedHead("cluster", "c", 20, bytes(32)))
+    first = archives.of(cluster.pk)[0]
+    assert heads.problem(noted[7]) == (
+        "cluster c: event 7, at which its head was noted, is archived and cannot be looked at: "
+        f"`manage.py retention attach` brings them back from {first.file}"
+    )
+    attach_all(cluster, tmp_path)
+    assert heads.problem(noted[7]) == ""
