@@ -8,7 +8,7 @@ and objects when they are asked for (``roll``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar, overload
@@ -33,7 +33,7 @@ _ASKED_OFTEN = 8
 """Once an eighth of the names were looked for one by one, a dict of all is quicker."""
 
 _UNSCHEDULABLE, _READY = 1, 2
-_TERMINATING, _GATED = 1, 2
+_TERMINATING, _GATED, _PLACED = 1, 2, 4
 
 
 class Numbers(dict[T, int]):
@@ -284,8 +284,9 @@ def pack_pods(
     namesakes: Sequence[Sequence[str]],
     texts: Numbers[str],
     places: Numbers[str],
+    placed: Container[str],
 ) -> PackedPods:
-    """The rows; ``texts`` and ``places`` get what they name."""
+    """The rows; ``texts`` and ``places`` get what they name. ``placed``: uids as in ``Past``."""
     shapes: Numbers[Shape] = Numbers()
     known: dict[int, int] = {}  # by identity first: members mostly share the object, and hashing one is slow
 
@@ -305,7 +306,12 @@ def pack_pods(
         node=_column([places[pod.node] for pod in pods]),
         shape=_column([shape(pod.shape) for pod in pods]),
         priority=_column([pod.priority for pod in pods]),
-        flags=_column([_TERMINATING * pod.terminating + _GATED * pod.gated for pod in pods]),
+        flags=_column(
+            [
+                _TERMINATING * pod.terminating + _GATED * pod.gated + _PLACED * (pod.uid in placed)
+                for pod in pods
+            ]
+        ),
         labels=pairs([pod.labels for pod in pods], texts.__getitem__),
         created=_column([pod.created for pod in pods]),
         shapes=tuple(shapes),
@@ -354,6 +360,27 @@ class PodsMade(Made[str, Pod]):
             labels=tuple([(label, texts[number]) for label, number in told.labels.row(row)]),
             created=told.created.item(row),
         )
+
+
+class PlacedMade(Made[str, bool]):
+    """Uids of the pods that our own cycles placed, for ``Past``."""
+
+    def __init__(self, packed: PackedPods) -> None:
+        super().__init__()
+        self._uids, self._placed = packed.uids, (packed.flags & _PLACED).astype(bool)
+
+    def every(self) -> Iterable[str]:
+        return [uid for uid, placed in zip(self._uids, self._placed.tolist(), strict=True) if placed]
+
+    def count(self) -> int:
+        return int(np.count_nonzero(self._placed))
+
+    def find(self, key: str) -> int | None:
+        row = self._uids.find(key)
+        return row if row is not None and self._placed[row] else None
+
+    def make(self, key: str, row: int) -> bool:
+        return True
 
 
 class UidsByName(Made[str, tuple[str, ...]]):

@@ -9,7 +9,7 @@ that comes back goes to the end.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, MutableMapping
-from typing import Any, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -133,3 +133,31 @@ Objects = dict[Key, Value] | Roll[Key, Value]
 def settled(objects: Objects[Key, Value]) -> Objects[Key, Value]:
     """The same as a dict, once that is better."""
     return dict(objects.items()) if isinstance(objects, Roll) and objects.worn else objects
+
+
+class Shared(Generic[Key, Value]):
+    """A table that copies have in common until one of them changes it."""
+
+    __slots__ = ("_common", "table")
+
+    def __init__(self, table: Objects[Key, Value] | None = None) -> None:
+        """``table``: to be read, never written but through ``own``."""
+        self.table: Objects[Key, Value] = {} if table is None else table
+        self._common = False
+
+    def own(self) -> Objects[Key, Value]:
+        """The table, to be changed."""
+        if self._common:
+            self.table, self._common = self.table.copy(), False
+        return self.table
+
+    def copy(self) -> Shared[Key, Value]:
+        self.table, self._common = settled(self.table), True
+        other = Shared(self.table)
+        other._common = True
+        return other
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shared) and self.table == other.table
+
+    __hash__ = None  # type: ignore[assignment]

@@ -8,6 +8,7 @@ has its default.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,10 +16,11 @@ import orjson
 
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.lost import Home, Lost
-from scheduling.engine.model import Node, Pod, PodGroup
+from scheduling.engine.model import Node, Pod, PodGroup, Workload
+from scheduling.engine.past import Closed
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import Turn
-from scheduling.ledger import archives, codec
+from scheduling.ledger import archives, codec, snapshot_store
 from scheduling.ledger.store import GENESIS
 from scheduling.models import Base, Stream
 
@@ -66,12 +68,27 @@ def beginning(stream_id: int) -> Beginning:
         raise UnreadableBase(stream_id, str(error)) from error
 
 
+def nearest(stream_id: int, upto: int) -> Beginning:
+    """What folding up to event ``upto`` goes on from: the nearest snapshot, or else where the events in the
+    table begin. Raises UnreadableBase, and Archived for an event before that.
+    """
+    if upto == 0:
+        return Beginning(ClusterState(), GENESIS)
+    begin = archives.begin(stream_id)
+    if upto < begin:
+        archives.refuse(stream_id, upto)
+    found = snapshot_store.nearest(stream_id, upto)
+    if found is not None and found[1].seq >= begin:
+        return Beginning(found[0], found[1].hash)
+    return beginning(stream_id)
+
+
 def newest(stream_id: int) -> Base | None:
-    """The base of the newest archive, of its larger parts ``state`` only; None when nothing is archived."""
+    """The base of the newest archive without its rows; None when nothing is archived."""
     archive = archives.newest(stream_id)
     if archive is None:
         return None
-    bases = Base.objects.filter(stream_id=stream_id, seq=archive.last_seq).defer("past", "tables")
+    bases = Base.objects.filter(stream_id=stream_id, seq=archive.last_seq).defer("tables")
     found = bases.first()
     if found is None:
         raise UnreadableBase(stream_id, "it is missing")
@@ -94,6 +111,9 @@ def pack(state: ClusterState) -> bytes:
         "homes": _parts(state.homes),
         "lost": _parts(state.lost),
         "zone_of": list(state.zone_of.items()),
+        "placed": sorted(state.past.placed.table),
+        "closed": _parts(state.past.closed.table),
+        "workloads": [codec.encode_part(seen) for seen in state.past.workloads.table.values()],
         "ever_apart": state.ever_apart,
     }
     return zlib.compress(orjson.dumps(told))
@@ -122,10 +142,16 @@ def unpack(data: bytes) -> ClusterState:
     state.lost = _objects(Lost, told["lost"])
     state.zone_of = dict(told["zone_of"])
     state.ever_apart = told["ever_apart"]
+    for uid in told["placed"]:
+        state.past.place(uid)
+    for key, ended in _objects(Closed, told["closed"]).items():
+        state.past.end(key, ended)
+    for seen in told["workloads"]:
+        state.past.see(codec.decode_part(Workload, seen))
     return state
 
 
-def _parts(objects: dict[str, Any]) -> list[tuple[str, Any]]:
+def _parts(objects: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(key, codec.encode_part(value)) for key, value in objects.items()]
 
 

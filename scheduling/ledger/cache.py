@@ -7,28 +7,32 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from scheduling.engine.state import ClusterState
-from scheduling.ledger import bases, fold, store
+from scheduling.ledger import bases, fold, snapshot_store, store
 from scheduling.ledger.archives import Archived
 from scheduling.ledger.store import GENESIS
 
 
 @dataclass(slots=True)
 class _Entry:
-    """``hash``: of the last event in ``state``."""
+    """``hash``: of the last event in ``state``. ``saved``: seq of the newest snapshot that is known of."""
 
     state: ClusterState = field(default_factory=ClusterState)
     hash: bytes = GENESIS
+    saved: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def stand(self, state: ClusterState, hash_: bytes) -> None:
+        self.state, self.hash, self.saved = state, hash_, state.seq
 
 
 class StateCache:
     """The states of at most ``capacity`` streams, least recently asked first to go. For any number of
     threads.
 
-    What it has is checked against the log's hashes on every use: where the log does not continue it (a
-    transaction whose events were read was rolled back, a database was restored) the state is folded anew.
-    Events are only ever read from the log, never handed in, so what did not become part of it leaves no
-    trace.
+    A state begins with the nearest snapshot or base. What the cache has is checked against the log's hashes
+    on every use: where the log does not continue it (a transaction whose events were read was rolled back, a
+    database was restored) the state is made anew. Events are only ever read from the log, never handed in, so
+    what did not become part of it leaves no trace.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -45,16 +49,33 @@ class StateCache:
         entry = self._entry(stream_id)
         with entry.lock:
             head = store.head(stream_id)
-            tried: bytes | None = None
-            while not self._catch_up(entry, stream_id, head):
-                begun = bases.beginning(stream_id)
-                if begun.hash == tried:
-                    raise fold.BrokenHistory(
-                        f"the log of stream {stream_id} does not lead from its start to its head: verify_log"
-                    )
-                entry.state, entry.hash = begun.state, begun.hash
-                tried = begun.hash
+            if entry.state.seq == 0 or not self._catch_up(entry, stream_id, head):
+                self._begin(entry, stream_id, head)
             return entry.state.fork()
+
+    def save(self, stream_id: int, share: float = 1.0) -> bool:
+        """Take a snapshot of what is kept of the stream when it is far from the newest one: ``share`` of the
+        usual spacing. Whether one was taken.
+        """
+        with self._lock:
+            entry = self._entries.get(stream_id)
+        if entry is None:
+            return False
+        with entry.lock:
+            if not self._is_far(entry, share):
+                return False
+            entry.saved = max(entry.saved, snapshot_store.newest(stream_id))  # others take them too
+            if not self._is_far(entry, share):
+                return False
+            state, hash_, entry.saved = entry.state.fork(), entry.hash, entry.state.seq
+        return snapshot_store.save(stream_id, state, hash_)
+
+    def save_all(self, share: float) -> None:
+        """As ``save``, for every stream that is kept."""
+        with self._lock:
+            streams = list(self._entries)
+        for stream_id in streams:
+            self.save(stream_id, share)
 
     def clear(self) -> None:
         """Drop everything kept."""
@@ -68,6 +89,25 @@ class StateCache:
             while len(self._entries) > self._capacity:
                 self._entries.popitem(last=False)
             return entry
+
+    def _begin(self, entry: _Entry, stream_id: int, head: store.Head) -> None:
+        """Make the entry anew; again where its events were archived while they were read."""
+        tried: bytes | None = None
+        while True:
+            begun = bases.nearest(stream_id, head.seq)
+            if begun.hash == tried:
+                entry.stand(ClusterState(), GENESIS)
+                raise fold.BrokenHistory(
+                    f"the log of stream {stream_id} does not lead from its start to its head: verify_log"
+                )
+            entry.stand(begun.state, begun.hash)
+            tried = begun.hash
+            if self._catch_up(entry, stream_id, head):
+                return
+
+    @staticmethod
+    def _is_far(entry: _Entry, share: float) -> bool:
+        return entry.state.seq - entry.saved >= snapshot_store.spacing(entry.state) * share
 
     @staticmethod
     def _catch_up(entry: _Entry, stream_id: int, head: store.Head) -> bool:
@@ -84,6 +124,6 @@ class StateCache:
             return False  # what follows the entry was taken out of the table since
         except BaseException:
             # Half a step may have been taken: nothing of it is to be used again.
-            entry.state, entry.hash = ClusterState(), GENESIS
+            entry.stand(ClusterState(), GENESIS)
             raise
         return entry.state.seq == head.seq and entry.hash == head.hash

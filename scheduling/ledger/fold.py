@@ -6,15 +6,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import singledispatch
 
+from django.db import connection
+
 from scheduling.engine import lost
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.numa_names import NUMA_KEY
+from scheduling.engine.past import Closed
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import Turn
-from scheduling.ledger import archives, bases, store
+from scheduling.ledger import archives, bases, snapshot_store, store
 from scheduling.ledger import events as e
 from scheduling.ledger.store import Recorded
+
+_STOPS = 16
+"""Snapshots left behind on a long way, at most."""
 
 
 class BrokenHistory(ValueError):
@@ -49,26 +55,53 @@ def fold(state: ClusterState, recorded: Iterable[Recorded]) -> ClusterState:
 
 
 def state_at(stream_id: int, seq: int | None = None) -> ClusterState:
-    """The state after event ``seq`` of the stream, or after its last one. LookupError for a seq not reached
-    yet, its kind Archived for one that is in a file, UnreadableBase.
+    """The state after event ``seq`` of the stream, or after its last one: the nearest snapshot or base, and
+    the events after it. LookupError for a seq not reached yet, its kind Archived for one that is in a file;
+    UnreadableBase.
+
+    A way that is long all the same leaves snapshots behind it, unless it is gone inside of a transaction.
     """
+    upto = _reached(stream_id, seq)
+    while True:
+        begin = archives.begin(stream_id)
+        state = bases.nearest(stream_id, upto).state
+        try:
+            return _follow(state, stream_id, upto)
+        except archives.Archived:
+            if archives.begin(stream_id) == begin:
+                raise
+            # Taken out of the table while it was read: there is a later base.
+
+
+def _follow(state: ClusterState, stream_id: int, upto: int) -> ClusterState:
+    saved, far = state.seq, (upto - state.seq) // _STOPS
+    may_save = not connection.in_atomic_block
+    for recorded in store.read(stream_id, after=state.seq, upto=upto):
+        apply(state, recorded)
+        if may_save and state.seq - saved > max(far, snapshot_store.SPACING):
+            saved = state.seq
+            snapshot_store.save(stream_id, state, recorded.hash)
+    return state
+
+
+def state_from_zero(stream_id: int, seq: int | None = None) -> ClusterState:
+    """As ``state_at``, of the events alone (and the base, where some are archived): what every snapshot must
+    agree with.
+    """
+    upto = _reached(stream_id, seq)
+    if upto == 0:
+        return ClusterState()
+    archives.refuse(stream_id, upto + 1)  # of the last one that is archived the base tells
+    state = bases.beginning(stream_id).state
+    return fold(state, store.read(stream_id, after=state.seq, upto=upto))
+
+
+def _reached(stream_id: int, seq: int | None) -> int:
     head = store.head(stream_id).seq
     upto = head if seq is None else seq
     if not 0 <= upto <= head:
         raise LookupError(f"stream {stream_id} is at {head}: there is no state at {upto}")
-    if upto == 0:
-        return ClusterState()
-    while True:
-        state = bases.beginning(stream_id).state
-        begin = state.seq
-        if upto < begin:
-            archives.refuse(stream_id, upto)
-        try:
-            return fold(state, store.read(stream_id, after=begin, upto=upto))
-        except archives.Archived:
-            if archives.begin(stream_id) == begin:
-                raise
-            # Taken out of the table while it was read: there is a later beginning.
+    return upto
 
 
 def seq_at(stream_id: int, at: int) -> int:
@@ -103,10 +136,14 @@ def _feature_gate_changed(event: e.FeatureGateChanged, state: ClusterState) -> N
 @_change.register(e.SnapshotImported)
 @_change.register(e.EventsArchived)
 @_change.register(e.EventsRestored)
-@_change.register(e.WorkloadAdded)
 @_change.register(e.DomainLost)
 def _no_change(event: e.Event, state: ClusterState) -> None:
-    """Nothing that decisions depend on; ``apply`` keeps a lost domain with its seq."""
+    """Nothing; ``apply`` keeps a lost domain with its seq."""
+
+
+@_change.register
+def _workload_added(event: e.WorkloadAdded, state: ClusterState) -> None:
+    state.past.see(event.workload)
 
 
 @_change.register
@@ -151,7 +188,9 @@ def _pod_group_updated(event: e.PodGroupUpdated, state: ClusterState) -> None:
 
 @_change.register
 def _pod_group_closed(event: e.PodGroupClosed, state: ClusterState) -> None:
-    state.close_group(f"{event.namespace}/{event.name}", event.uid)
+    key = f"{event.namespace}/{event.name}"
+    state.close_group(key, event.uid)
+    state.past.end(key, Closed(event.generation, event.uid))
 
 
 @_change.register

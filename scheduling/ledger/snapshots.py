@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Generic, TypeVar, get_type_hints, overload
 
@@ -19,8 +19,10 @@ import orjson
 from scheduling.engine import model, packed
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.lost import Home, Lost
-from scheduling.engine.model import NumaZone, PodGroup, Shape, Taint
+from scheduling.engine.model import NumaZone, PodGroup, Shape, Taint, Workload
 from scheduling.engine.packed import Column, Names, PackedNodes, PackedPods, Pairs
+from scheduling.engine.past import Closed
+from scheduling.engine.roll import Made, Roll, Shared
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import LostTo, Turn
 from scheduling.ledger import codec
@@ -34,11 +36,15 @@ _T = TypeVar("_T")
 _KINDS: tuple[type[Any], ...] = (
     model.Node, model.Taint, model.NumaZone, model.Pod, model.Shape, model.Eligibility, model.Toleration,
     model.NodeSelectorTerm, model.Requirement, model.PodTerm, model.PodGroup, VerdictSummary, Turn, LostTo,
-    Home, Lost, PackedNodes, PackedPods, Pairs,
+    Home, Lost, Closed, Workload, model.PodGroupTemplate, PackedNodes, PackedPods, Pairs,
 )  # fmt: skip
 _FIELDS = hashlib.sha256(
     repr([(kind.__name__, [(field.name, field.type) for field in fields(kind)]) for kind in _KINDS]).encode()
 ).digest()[:8]
+
+
+KIND = f"{FORMAT}.{_FIELDS.hex()}"
+"""Format and fields as text: snapshots of another kind cannot be read."""
 
 
 class BadSnapshot(ValueError):
@@ -51,7 +57,9 @@ def pack(state: ClusterState) -> bytes:
     texts, places = packed.texts(), packed.texts(*state.nodes)
     nodes, pods = list(state.nodes.values()), list(state.pods.values())
     told = {
-        "pods": _told(packed.pack_pods(pods, state.namesakes(), texts, places), arrays),
+        "pods": _told(
+            packed.pack_pods(pods, state.namesakes(), texts, places, state.past.placed.table), arrays
+        ),
         "nodes": _told(packed.pack_nodes(nodes, texts), arrays),
         "texts": list(texts),
         "strays": list(places)[1 + len(nodes) :],
@@ -65,6 +73,8 @@ def pack(state: ClusterState) -> bytes:
         "homes": _rows(Home, state.homes),
         "lost": _rows(Lost, state.lost),
         "zone_of": list(state.zone_of.items()),
+        "closed": _one_by_one(Closed, state.past.closed.table, arrays),
+        "workloads": _one_by_one(Workload, state.past.workloads.table, arrays),
         "ever_apart": state.ever_apart,
     }
     narrow = [_narrow(array) for array in arrays]
@@ -107,6 +117,8 @@ def _state(told: dict[str, Any], arrays: Sequence[Column]) -> ClusterState:
     state.lost = _objects(Lost, told["lost"])
     state.zone_of = dict(told["zone_of"])
     state.ever_apart = told["ever_apart"]
+    state.past.closed = Shared(Roll(_Told(Closed, told["closed"], arrays)))
+    state.past.workloads = Shared(Roll(_Told(Workload, told["workloads"], arrays)))
     return state
 
 
@@ -144,20 +156,25 @@ _LISTS: dict[str, Any] = {
 }
 
 
-def _told(table: PackedNodes | PackedPods, arrays: list[Column]) -> dict[str, Any]:
-    def put(array: Column) -> int:
-        arrays.append(array)
-        return len(arrays) - 1
+def _put(array: Column, arrays: list[Column]) -> int:
+    arrays.append(array)
+    return len(arrays) - 1
 
+
+def _put_names(names: Names, arrays: list[Column]) -> list[int]:
+    return [_put(array, arrays) for array in (names.data, names.ends, names.hashes, names.order)]
+
+
+def _told(table: PackedNodes | PackedPods, arrays: list[Column]) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for field in fields(table):
         value = getattr(table, field.name)
         if isinstance(value, np.ndarray):
-            told[field.name] = put(value)
+            told[field.name] = _put(value, arrays)
         elif isinstance(value, Names):
-            told[field.name] = [put(value.data), put(value.ends), put(value.hashes), put(value.order)]
+            told[field.name] = _put_names(value, arrays)
         elif isinstance(value, Pairs):
-            told[field.name] = [value.keys, put(value.of), put(value.numbers)]
+            told[field.name] = [value.keys, _put(value.of, arrays), _put(value.numbers, arrays)]
         elif field.name in _LISTS:
             encode = codec.converters(_LISTS[field.name])[0]
             told[field.name] = [encode(item) for item in value]
@@ -205,6 +222,35 @@ class _Later(Sequence[_T], Generic[_T]):
 
     def __len__(self) -> int:
         return len(self._told)
+
+
+# --- what may be many and is asked for seldom: JSON of one object at a time
+
+
+def _one_by_one(kind: type[Any], objects: Mapping[str, Any], arrays: list[Column]) -> list[list[int]]:
+    encode = codec.converters(kind)[0]
+    told = [orjson.dumps(encode(item)).decode() for item in objects.values()]
+    return [_put_names(Names.of(list(objects)), arrays), _put_names(Names.of(told), arrays)]
+
+
+class _Told(Made[str, _T]):
+    def __init__(self, kind: type[_T], told: list[list[int]], arrays: Sequence[Column]) -> None:
+        super().__init__()
+        self._keys, self._json = (Names(*(arrays[number] for number in numbers)) for numbers in told)
+        self._decode = codec.converters(kind)[1]
+
+    def every(self) -> Iterable[str]:
+        return self._keys
+
+    def count(self) -> int:
+        return len(self._keys)
+
+    def find(self, key: str) -> int | None:
+        return self._keys.find(key)
+
+    def make(self, key: str, row: int) -> _T:
+        made: _T = self._decode(orjson.loads(self._json[row]))
+        return made
 
 
 # --- the few objects that are not packed as arrays: rows of their fields

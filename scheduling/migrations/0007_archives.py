@@ -109,7 +109,6 @@ class Migration(migrations.Migration):
                 ("hash", models.BinaryField(help_text="Of the event at seq.")),
                 ("versions", models.JSONField(help_text="{part: version}")),
                 ("state", models.BinaryField(help_text="As ledger.bases packs it.")),
-                ("past", models.BinaryField(help_text="As services.past packs it.")),
                 ("tables", models.BinaryField(help_text="As projections.bases packs the rows.")),
                 (
                     "tables_seq",

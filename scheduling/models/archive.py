@@ -45,7 +45,6 @@ class Base(models.Model):
     hash = models.BinaryField(help_text="Of the event at seq.")
     versions = models.JSONField(help_text="{part: version}")
     state = models.BinaryField(help_text="As ledger.bases packs it.")
-    past = models.BinaryField(help_text="As services.past packs it.")
     tables = models.BinaryField(help_text="As projections.bases packs the rows.")
     tables_seq = models.BigIntegerField(
         help_text="Where the rows stand: at the end of the append that seq is part of."

@@ -13,19 +13,15 @@ from scheduling.models import Base
 from scheduling.projections import bases as table_bases
 from scheduling.projections import commit
 from scheduling.projections.tables import Tables
-from scheduling.services import past
-from scheduling.services.past import Past
-from scheduling.services.state import past_at
 
 
 @dataclass(slots=True)
 class Ground:
-    """``state`` and ``past`` stand at ``state.seq``; ``tables`` at ``tables_seq``, the end of the append that
-    this event is part of, because rows change by whole appends.
+    """``state`` stands at ``state.seq``, ``tables`` at ``tables_seq``, the end of the append that this event
+    is part of, because rows change by whole appends.
     """
 
     state: ClusterState = field(default_factory=ClusterState)
-    past: Past = field(default_factory=Past)
     tables: Tables = field(default_factory=lambda: Tables(whole=True))
     tables_seq: int = 0
 
@@ -34,7 +30,7 @@ class Ground:
         """At the last archived event. Raises UnreadableBase."""
         state = bases.beginning(stream_id).state
         tables, seq = table_bases.beginning(stream_id)
-        return cls(state, past_at(stream_id, state.seq), tables, seq)
+        return cls(state, tables, seq)
 
     def advance(self, recorded: Iterable[Recorded], last: int) -> None:
         """Go on to event ``last``. ``recorded``: what follows ``state.seq``, at least to the end of the
@@ -43,19 +39,15 @@ class Ground:
         rest = iter(recorded)
         for item in islice(rest, max(min(self.tables_seq, last) - self.state.seq, 0)):
             fold.apply(self.state, item)
-            self.past.apply(item.event)
         if self.tables_seq < last:
             self.tables.state = self.state
             for events in commit.commits(rest):
                 self._append(events, last)
                 if self.tables_seq >= last:
                     break
-        self.past.seq = last
 
     def _append(self, events: list[Recorded], last: int) -> None:
         within = [item for item in events if item.seq <= last]
-        for item in within:
-            self.past.apply(item.event)
         if len(within) < len(events):
             self.state = fold.fold(self.tables.state.fork(), within)
         commit.apply(self.tables, events)
@@ -67,9 +59,8 @@ class Ground:
             stream_id=stream_id,
             seq=at.seq,
             hash=at.hash,
-            versions={"state": bases.VERSION, "past": past.VERSION, **commit.PROJECTIONS},
+            versions={"state": bases.VERSION, **commit.PROJECTIONS},
             state=bases.pack(self.state),
-            past=past.pack(self.past),
             tables=table_bases.pack(self.tables),
             tables_seq=self.tables_seq,
         )

@@ -17,7 +17,6 @@ from tests.api.support import Caller
 @pytest.fixture
 def archived(narrow: int, cluster: Cluster, tmp_path: Path) -> list[Archive]:
     state._states.clear()
-    state._pasts.clear()
     while store.head(cluster.pk).seq <= 2 * narrow:
         nodes.cordon(cluster=cluster, node="loose", actor="t")
         nodes.uncordon(cluster=cluster, node="loose", actor="t")

@@ -19,7 +19,6 @@ from tests.console.support import dump, gang, node, text
 def archived(narrow: int, tmp_path: Path) -> Archive:
     """A cluster whose first events are archived, the decisions about its groups with them."""
     state._states.clear()
-    state._pasts.clear()
     request = ImportRequest(
         dump(node("n1", "r1"), node("n2", "r1"), *gang("fits", 1), *gang("wide", 3)), mode="simulated"
     )

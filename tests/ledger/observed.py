@@ -22,6 +22,7 @@ def observed(state: ClusterState) -> dict[str, Any]:
         "groups": list(state.groups.items()),
         "decided": (state.verdicts, state.turns, state.homes, state.lost),
         "zone_of": state.zone_of,
+        "past": [dict(told.table) for told in (state.past.placed, state.past.closed, state.past.workloads)],
         "group_keys": state.group_keys(),
         "names": {pod.key: (state.pod_uid(pod.key), state.pods_named(pod.key)) for pod in pods},
         "members": {

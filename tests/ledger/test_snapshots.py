@@ -1,7 +1,7 @@
 """Snapshots of states: what comes out of the bytes is what went in, and bad bytes are told."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduling.engine.state import ClusterState
@@ -18,6 +18,7 @@ def folded(commits: list[Commit]) -> ClusterState:
     return state
 
 
+@settings(deadline=None)
 @given(told=histories(), data=st.data())
 def test_a_state_from_a_snapshot_and_the_events_after_it_is_the_state_from_zero(
     told: list[Commit], data: st.DataObject
@@ -34,6 +35,7 @@ def test_a_state_from_a_snapshot_and_the_events_after_it_is_the_state_from_zero(
     assert observed(state) == observed(folded(told))
 
 
+@settings(deadline=None)
 @given(told=histories())
 def test_equal_states_have_equal_bytes(told: list[Commit]) -> None:
     state = folded(told)
@@ -42,6 +44,7 @@ def test_equal_states_have_equal_bytes(told: list[Commit]) -> None:
     assert snapshots.pack(state.fork()) == data
 
 
+@settings(deadline=None)
 @given(told=histories(most=3), data=st.data())
 def test_bytes_that_are_not_as_they_were_written_are_refused(told: list[Commit], data: st.DataObject) -> None:
     good = snapshots.pack(folded(told))

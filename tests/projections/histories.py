@@ -12,11 +12,13 @@ from scheduling.engine.model import (
     NumaZone,
     Pod,
     PodGroup,
+    PodGroupTemplate,
     PodTerm,
     Requirement,
     Shape,
     Taint,
     Toleration,
+    Workload,
 )
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.state import ClusterState
@@ -86,7 +88,10 @@ class Teller:
 
     def cluster(self) -> Commit:
         gate = e.FeatureGateChanged(self.pick(TAS_GATES), self.draw(st.booleans()))
-        return [self.pick((e.ClusterModeChanged("observed"), gate, e.SnapshotImported("", (), (), ())))]
+        template = PodGroupTemplate("t", "gang", self.draw(st.integers(1, 2)), RACK)
+        workload = e.WorkloadAdded(Workload("ml", self.pick("vw"), self.uid(), (template,)))
+        imported = e.SnapshotImported("", (), (), ())
+        return [self.pick((e.ClusterModeChanged("observed"), gate, imported, workload))]
 
     def labels(self) -> tuple[tuple[str, str], ...]:
         return self.pick(((), ((RACK, "r1"),), ((RACK, "r1"),), ((RACK, "r2"),)))

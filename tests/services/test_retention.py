@@ -16,21 +16,20 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from psycopg import errors
 
-from scheduling.ledger import archive_files, archives, fold, heads, snapshots, store
+from scheduling.ledger import archive_files, archives, bases, fold, heads, snapshot_store, snapshots, store
 from scheduling.ledger.archive_files import BadArchive
 from scheduling.ledger.archives import Archived
 from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.events import EventsArchived, EventsRestored
 from scheduling.ledger.heads import NotedHead
 from scheduling.ledger.verify import Fault, verify_chain
-from scheduling.models import Archive, Base, Cluster, PodGroupRow, TableHead
+from scheduling.models import Archive, Base, Cluster, PodGroupRow, Snapshot, TableHead
 from scheduling.projections import commit, rebuild
-from scheduling.services import cycles, nodes, past, retention, state, workloads
+from scheduling.services import cycles, nodes, retention, state, workloads
 from scheduling.services.clusters import ImportRequest, import_cluster
-from scheduling.services.past import Past
 from scheduling.services.problems import Refused
 from scheduling.services.retention import NotDone
-from scheduling.services.state import past_at, past_of, state_of
+from scheduling.services.state import state_of
 from tests.services.builders import form, node, text
 from tests.services.test_random_commands import COMMANDS, NAMES
 
@@ -48,9 +47,9 @@ def forgetful() -> Iterator[None]:
 
 
 def forget() -> None:
-    """As a process that has just started."""
+    """As a process that has just started, where nobody has left a snapshot."""
     state._states.clear()
-    state._pasts.clear()
+    Snapshot.objects.all().delete()
 
 
 @pytest.fixture
@@ -186,13 +185,11 @@ def test_a_state_in_the_table_is_what_it_was_and_one_in_a_file_says_where(
     cluster: Cluster, detach: Detach
 ) -> None:
     before = {seq: snapshots.pack(fold.state_at(cluster.pk, seq)) for seq in range(20, 50)}
-    pasts = {seq: past.pack(past_at(cluster.pk, seq)) for seq in range(20, 50)}
     archive = detach(before=21)[-1]
     for seq in range(20, 50):
         assert snapshots.pack(fold.state_at(cluster.pk, seq)) == before[seq]
-        assert past.pack(past_at(cluster.pk, seq)) == pasts[seq]
     assert fold.state_at(cluster.pk, 0).seq == 0
-    for call in (fold.state_at, past_at):
+    for call in (fold.state_at, fold.state_from_zero):
         with pytest.raises(Archived) as refused:
             call(cluster.pk, 19)
         assert str(refused.value) == (
@@ -226,11 +223,8 @@ def test_a_process_with_an_old_state_goes_on(cluster: Cluster, detach: Detach) -
     kept = fold.state_at(cluster.pk, 15)
     entry = state._states._entry(cluster.pk)
     entry.state, entry.hash = kept, next(store.read(cluster.pk, after=14)).hash
-    state._pasts[cluster.pk] = state._Kept(past_at(cluster.pk, 15), entry.hash)
     detach(before=31)
     assert snapshots.pack(state_of(cluster)) == snapshots.pack(fold.state_at(cluster.pk))
-    head = store.head(cluster.pk).seq
-    assert past.pack(past_of(cluster.pk, head)) == past.pack(past_at(cluster.pk, head))
 
 
 def test_a_command_of_archived_events_is_still_not_carried_out_twice(
@@ -345,6 +339,20 @@ def test_any_life_cut_anywhere_is_the_same_life(narrow: int, make: Any, tmp_path
     assert verify_chain(made.pk).events == store.head(made.pk).seq
     for seq, packed in seen.items():
         assert snapshots.pack(fold.state_at(made.pk, seq)) == packed
+
+
+@pytest.mark.parametrize("seq", [15, 20, 25])
+def test_a_snapshot_of_the_events_in_the_table_is_used_and_no_older_one(
+    cluster: Cluster, detach: Detach, seq: int
+) -> None:
+    before = snapshots.pack(fold.state_at(cluster.pk, 30))
+    row = next(store.stored(cluster.pk, seq - 1))
+    assert snapshot_store.save(cluster.pk, fold.state_at(cluster.pk, seq), row.hash)
+    detach(before=21)
+    assert bases.nearest(cluster.pk, 30).state.seq == max(seq, 20)
+    assert snapshots.pack(fold.state_at(cluster.pk, 30)) == before
+    state._states.clear()
+    assert snapshots.pack(state_of(cluster)) == snapshots.pack(fold.state_from_zero(cluster.pk))
 
 
 # --- the way back
@@ -554,7 +562,7 @@ def test_a_state_of_another_version_is_made_anew_from_the_files_or_read_when_the
     kept = {base.seq: bytes(base.state) for base in Base.objects.all()}
     Base.objects.update(state=b"of another version", versions={})
     forget()
-    for call in (lambda: state_of(cluster), lambda: past_of(cluster.pk, 30)):
+    for call in (lambda: state_of(cluster), lambda: fold.state_at(cluster.pk, 30)):
         with pytest.raises(UnreadableBase, match=r"manage\.py retention rebase c DIR"):
             call()
     retention.rebase(cluster=cluster, folder=tmp_path)
@@ -682,10 +690,6 @@ def test_what_stands_in_the_way_is_told(cluster: Cluster, detach: Detach, tmp_pa
     TableHead.objects.filter(stream=cluster.pk, name="pods").update(version=0)
     assert refusal(detach) == "the tables of c are behind its log: rebuild_projections first"
     assert list(tmp_path.iterdir()) == []
-
-
-def test_nothing_is_kept_of_a_past_without_events() -> None:
-    assert past.unpack(past.pack(Past())) == Past()
 
 
 # --- what looks back
