@@ -39,7 +39,7 @@ NODES = [node(f"n{number}", f"r{number % 2}", gpu=4) for number in range(8)]
 
 
 @pytest.fixture(autouse=True)
-def forgetful() -> Iterator[None]:
+def forgetful(narrow: int) -> Iterator[None]:
     """What this process keeps in memory is of the stream numbers of this test only."""
     forget()
     yield
