@@ -16,9 +16,26 @@ class LockClass(IntEnum):
     CLUSTER_CYCLE = 7101
     """id: the cluster. Held while a cycle of it runs, so that there is one at a time."""
 
+    RETENTION = 7102
+    """id: the cluster. Held while its events go to files or come back."""
+
 
 @contextmanager
 def try_cluster_cycle_lock(cluster_id: int, *, using: str = DEFAULT_DB_ALIAS) -> Iterator[bool]:
+    """Hold the lock of the cluster's cycle if it is free; see ``_try_lock``."""
+    with _try_lock(LockClass.CLUSTER_CYCLE, cluster_id, using) as free:
+        yield free
+
+
+@contextmanager
+def try_retention_lock(cluster_id: int, *, using: str = DEFAULT_DB_ALIAS) -> Iterator[bool]:
+    """Hold the lock of the cluster's retention if it is free; see ``_try_lock``."""
+    with _try_lock(LockClass.RETENTION, cluster_id, using) as free:
+        yield free
+
+
+@contextmanager
+def _try_lock(kind: LockClass, cluster_id: int, using: str) -> Iterator[bool]:
     """Yields whether the lock was free; never waits. Freed on exit, and by the server when the connection
     dies.
 
@@ -27,7 +44,7 @@ def try_cluster_cycle_lock(cluster_id: int, *, using: str = DEFAULT_DB_ALIAS) ->
     session may take the same lock twice: one thread must not nest two cycles of a cluster.
     """
     connection = connections[using]
-    key = (int(LockClass.CLUSTER_CYCLE), cluster_id)
+    key = (int(kind), cluster_id)
     with connection.cursor() as cursor:
         cursor.execute("select pg_try_advisory_lock(%s, %s)", key)
         held: bool = cursor.fetchone()[0]

@@ -11,13 +11,17 @@ from psycopg import sql
 APPEND_ONLY = ("scheduling_event", "scheduling_command")
 """Tables that the runtime reads and appends to, and nothing else."""
 
+READ_ONLY = ("scheduling_archive", "scheduling_base")
+"""Tables that the runtime reads: only the owner takes events out of the log and back."""
+
 DEFAULT_NAME = "tas_app"
 
 _RIGHTS = sql.SQL("select, insert, update, delete")
 
+# Those on their way to a file and back are no longer, or not yet, attached.
 _PARTITIONS = """
     select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname = current_schema() and c.relispartition and c.relkind = 'r'
+    where n.nspname = current_schema() and c.relkind = 'r' and c.relname ~ '^scheduling_event_[0-9]+_[0-9]+$'
 """
 
 
@@ -34,7 +38,7 @@ def grant(*, using: str, **_: Any) -> None:
     """
     # One transaction: between granting on all tables and revoking on the log, nobody may change the log.
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
-        cursor.execute("select current_user, current_schema(), to_regclass('scheduling_event') is not null")
+        cursor.execute("select current_user, current_schema(), to_regclass('scheduling_archive') is not null")
         owner, schema, migrated = cursor.fetchone()
         cursor.execute("select from pg_roles where rolname = %s", [name()])
         if cursor.fetchone() is None or owner == name() or not migrated:
@@ -55,6 +59,9 @@ def grant(*, using: str, **_: Any) -> None:
         for table in APPEND_ONLY:
             run("revoke all on {table} from {role}", table=sql.Identifier(table))
             run("grant select, insert on {table} to {role}", table=sql.Identifier(table))
+        for table in READ_ONLY:
+            run("revoke all on {table} from {role}", table=sql.Identifier(table))
+            run("grant select on {table} to {role}", table=sql.Identifier(table))
         for table in partitions:  # reached through their parent only
             run("revoke all on {table} from {role}", table=sql.Identifier(table))
         run("revoke update, delete on scheduling_stream from {role}")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from asgiref.sync import iscoroutinefunction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 from django.utils.translation import gettext
 
@@ -40,9 +40,9 @@ def content_security_policy(get_response: Callable[..., object]) -> Callable[...
 
         return answer_async
 
-    def answer(request: HttpRequest) -> HttpResponse:
+    def answer(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
-        assert isinstance(response, HttpResponse)
+        assert isinstance(response, HttpResponseBase)
         response.headers.setdefault("Content-Security-Policy", policy(request))
         return response
 
@@ -68,10 +68,10 @@ def text_only(get_response: Callable[..., object]) -> Callable[..., object]:
 
         return answer_async
 
-    def answer(request: HttpRequest) -> HttpResponse:
+    def answer(request: HttpRequest) -> HttpResponseBase:
         _look(request)
         response = get_response(request)
-        assert isinstance(response, HttpResponse)
+        assert isinstance(response, HttpResponseBase)
         return response
 
     return answer

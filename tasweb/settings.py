@@ -70,14 +70,14 @@ TEMPLATES = [
     }
 ]
 
-# --- Database: the runtime role owns nothing; only `migrate` connects as the owner. ---
+# --- Database: the runtime role owns nothing; only `migrate` and `retention` connect as the owner. ---
 
 DATABASE_URL = env("DATABASE_URL", default="postgres:///tas")
 DATABASE_OWNER_URL = env("DATABASE_OWNER_URL", default=DATABASE_URL)
-MIGRATING = sys.argv[1:2] == ["migrate"]
+AS_OWNER = sys.argv[1:2] in (["migrate"], ["retention"])
 IN_WEB_PROCESS = env("TAS_PROCESS", default="") == "web"
 
-DATABASES = {"default": env.db_url_config(DATABASE_OWNER_URL if MIGRATING else DATABASE_URL)}
+DATABASES = {"default": env.db_url_config(DATABASE_OWNER_URL if AS_OWNER else DATABASE_URL)}
 # Who is granted the right to read and append by the migrations of the ledger.
 TAS_RUNTIME_ROLE = env("TAS_RUNTIME_ROLE", default=env.db_url_config(DATABASE_URL).get("USER", ""))
 
@@ -85,7 +85,7 @@ _database_options = DATABASES["default"].setdefault("OPTIONS", {})
 _database_options.setdefault("application_name", "tas-" + env("TAS_PROCESS", default="command"))
 # The statements of the log and the tables are few, long and always the same: planned once for a connection.
 _database_options.setdefault("prepare_threshold", 5)
-if not MIGRATING:
+if not AS_OWNER:
     _session = "-c lock_timeout=10s -c idle_in_transaction_session_timeout=120s"
     if IN_WEB_PROCESS:
         _session += " -c statement_timeout=30s"

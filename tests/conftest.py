@@ -2,6 +2,7 @@
 servers."""
 
 import os
+import re
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -159,6 +160,31 @@ def screenshot(page: Any, name: str) -> Path:
 @pytest.fixture(name="screenshot")
 def _screenshot() -> Any:
     return screenshot
+
+
+NARROW = 10
+
+
+def narrow_partitions(width: int) -> None:
+    """Let the function that opens partitions make them as wide; the owner may. Its caller tells the store."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_get_functiondef('scheduling_open_partition(bigint, bigint)'::regprocedure)")
+        (definition,) = cursor.fetchone()
+        cursor.execute(re.sub(r"(width constant bigint := )\d+", rf"\g<1>{width}", definition))
+
+
+@pytest.fixture
+def narrow(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Partitions of ten events, so that a test fills some; gives their width."""
+    from scheduling.ledger import store
+
+    wide = store.PARTITION_WIDTH
+    monkeypatch.setattr(store, "PARTITION_WIDTH", NARROW)
+    narrow_partitions(NARROW)
+    yield NARROW
+    narrow_partitions(wide)
 
 
 @pytest.fixture(scope="session")

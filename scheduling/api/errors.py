@@ -8,11 +8,11 @@
 | 404 | not_found | no such cluster, object or event |
 | 405 | not_allowed | the address does not take this method; `Allow` has those it takes |
 | 409 | conflict | others wrote first, again and again; or the Idempotency-Key stands for another request |
-| 410 | gone | the map deltas asked for are not kept any more: take a snapshot |
+| 410 | gone | the map deltas asked for are not kept any more: take a snapshot; or the event is archived |
 | 413 | too_large | the body is larger than the server takes |
 | 422 | refused | understood and not accepted; nothing was stored |
 | 500 | error | the console failed; nothing was half done |
-| 503 | unavailable | the database is away, tables or log are of another version or held by others; see `Retry-After` |
+| 503 | unavailable | the database is away, tables or log of another version or held; see `Retry-After` |
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from scheduling.api.schemas import ErrorCode, ErrorOut, ProblemOut
+from scheduling.ledger.archives import Archived
+from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.binary import is_held
 from scheduling.ledger.codec import UnknownEvent
 from scheduling.ledger.store import CommandReused, ConflictingAppend
@@ -126,6 +128,14 @@ def install(api: NinjaAPI) -> None:
             raise error
         message = "The log of the cluster is held by others for longer than the console waits; ask again."
         return _later(_answer(api, request, 503, message))
+
+    @api.exception_handler(Archived)
+    def archived(request: HttpRequest, error: Archived) -> HttpResponse:
+        return _answer(api, request, 410, f"{str(error)[0].upper()}{str(error)[1:]}.")
+
+    @api.exception_handler(UnreadableBase)
+    def unreadable(request: HttpRequest, error: UnreadableBase) -> HttpResponse:
+        return _later(_answer(api, request, 503, f"{str(error)[0].upper()}{str(error)[1:]}."))
 
     @api.exception_handler(CommandReused)
     def reused(request: HttpRequest, error: CommandReused) -> HttpResponse:

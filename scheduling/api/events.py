@@ -16,7 +16,8 @@ from scheduling.api.auth import VIEW, access
 from scheduling.api.commands import find_cluster
 from scheduling.api.errors import errors
 from scheduling.api.rendering import encode
-from scheduling.api.schemas import EventOut, EventsOut
+from scheduling.api.schemas import ArchiveOut, ArchivesOut, EventOut, EventsOut
+from scheduling.ledger.archives import Archived
 from scheduling.ledger.events import CATALOGUE
 from scheduling.models import Cluster, Event
 from scheduling.selectors import clusters, history
@@ -51,7 +52,7 @@ def event_out(row: Event) -> EventOut:
 
 @router.get(
     "/{cluster}/events",
-    response={200: EventsOut, **errors(404, 422)},
+    response={200: EventsOut, **errors(404, 410, 422)},
     summary="List events",
     **access(
         VIEW,
@@ -85,8 +86,11 @@ def list_events(
         "json", description="ndjson streams all that matches, one event a line."
     ),
 ) -> EventsOut | HttpResponse | StreamingHttpResponse:
-    """Oldest first. The log is append-only: a page that was read once never changes."""
+    """Oldest first. The log is append-only: a page that was read once never changes. It begins with the
+    oldest event that is not archived; to go on from one that is, is answered with 410.
+    """
     found = find_cluster(cluster)
+    history.refuse_archived(found, after)
     filters = Filters(type, subject, namespace, name, actor, q, since, until)
     if format == "ndjson":
         lines = _lines(found, filters, after, clusters.head(found), translation.get_language())
@@ -117,14 +121,44 @@ async def _lines(
 
 
 @router.get(
+    "/{cluster}/archives",
+    response={200: ArchivesOut, **errors(404)},
+    summary="List archives of old events",
+    **access(VIEW),
+)
+def list_archives(request: HttpRequest, cluster: str) -> ArchivesOut:
+    """The files that old events are in instead of the database, oldest first."""
+    return ArchivesOut(
+        items=[
+            ArchiveOut(
+                first=found.first_seq,
+                last=found.last_seq,
+                recorded_first=found.first_at,
+                recorded_last=found.last_at,
+                file=found.file,
+                size=found.size,
+                sha256=found.sha256,
+                hash=bytes(found.hash).hex(),
+                archived_by=found.told_seq,
+            )
+            for found in history.archives(find_cluster(cluster))
+        ]
+    )
+
+
+@router.get(
     "/{cluster}/events/{int:seq}",
-    response={200: EventOut, **errors(404)},
+    response={200: EventOut, **errors(404, 410)},
     summary="Show an event",
     **access(VIEW),
 )
 def get_event(request: HttpRequest, cluster: str, seq: int) -> EventOut:
-    """One event as it was written."""
+    """One event as it was written. 410 says in which file it is."""
+    found = find_cluster(cluster)
     try:
-        return event_out(history.get(find_cluster(cluster), seq))
+        return event_out(history.get(found, seq))
     except Event.DoesNotExist as error:
+        archive = history.archive_of(found, seq)
+        if archive is not None:
+            raise Archived(archive) from error
         raise Http404(f"The log of {cluster} has no event {seq}.") from error

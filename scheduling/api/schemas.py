@@ -317,6 +317,24 @@ class EventOut(Schema):
     body: dict[str, Any]
 
 
+class ArchiveOut(Schema):
+    """A file that old events are in."""
+
+    first: Seq
+    last: Seq
+    recorded_first: datetime
+    recorded_last: datetime
+    file: str
+    size: int = Field(description="Of the file, in bytes.")
+    sha256: str = Field(description="Of the file, hexadecimal.")
+    hash: str = Field(description="Of the last event; the first one in the database goes on from it.")
+    archived_by: Seq = Field(description="The event that tells of it.")
+
+
+class ArchivesOut(Schema):
+    items: list[ArchiveOut]
+
+
 class EventsOut(Schema):
     items: list[EventOut]
     next: int | None = Field(description="Give it as `after` for the next page; null at the head of the log.")

@@ -144,11 +144,14 @@ def queue(standing: Standing) -> dict[str, Any]:
         "decided_at": moment(standing.decided_at),
         "retry_at": moment(standing.retry_at),
         "lost_to": standing.lost_to,
+        "woken_by": standing.woken_by,
     }
 
 
 def queue_context(cluster: Cluster, row: PodGroupRow) -> dict[str, Any]:
-    """``queue`` and ``woken_by`` (a line of the log, or None) of an open generation."""
+    """``queue`` and ``woken_by`` (a line of the log, None when it is archived or not known) of an open
+    generation.
+    """
     if row.closed:
         return {}
     standing = standings(cluster, [row.key])[row.key]

@@ -10,7 +10,7 @@ from django.shortcuts import render
 
 from scheduling.console import access, zones
 from scheduling.models import Cluster
-from scheduling.selectors import clusters, pod_groups
+from scheduling.selectors import clusters, history, pod_groups
 
 LAST_CLUSTER = "last_cluster"
 
@@ -56,6 +56,7 @@ def show(
             "simulated": cluster.mode == Cluster.Mode.SIMULATED,
             "pending_count": clusters.pending_count(cluster),
             "head_seq": head,
+            "archived_to": history.archived_to(cluster),
             "cycle_due": head > cluster.last_cycle_seq or cluster.retry_at is not None,
         }
     return render(request, f"scheduling/{template}", frame | context, status=status)
@@ -70,6 +71,7 @@ def show_part(
         "enforced": clusters.enforced(cluster),
         "cycle_due": clusters.head(cluster) > cluster.last_cycle_seq or cluster.retry_at is not None,
         "simulated": cluster.mode == Cluster.Mode.SIMULATED,
+        "archived_to": history.archived_to(cluster),
         "may_operate": request.user.has_perm(access.OPERATE),
     }
     return render(request, f"scheduling/{template}", frame | context)

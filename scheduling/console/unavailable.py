@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
+from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.binary import is_held
 from scheduling.ledger.codec import UnknownEvent
 from scheduling.projections.writer import TablesBehind
@@ -22,10 +23,14 @@ class Unavailable(MiddlewareMixin):
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         held = is_held(error)
-        if not held and not isinstance(error, TablesBehind | UnknownEvent):
+        if not held and not isinstance(error, TablesBehind | UnknownEvent | UnreadableBase):
             return None
         log.error("page unavailable", path=request.path, error=str(error))
-        newer = error if isinstance(error, UnknownEvent) else None
-        response = render(request, "503.html", {"newer": newer, "held": held}, status=503)
+        context = {
+            "newer": error if isinstance(error, UnknownEvent) else None,
+            "base": isinstance(error, UnreadableBase),
+            "held": held,
+        }
+        response = render(request, "503.html", context, status=503)
         response["Retry-After"] = RETRY_AFTER
         return response

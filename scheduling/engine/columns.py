@@ -128,6 +128,11 @@ class Columns:
         self.offer = object()
         self._note(row)
 
+    def expect(self, resources: Iterable[str]) -> None:
+        """Have columns for these resources, in this order, although nobody may offer or use one of them."""
+        for resource in resources:
+            self._need(resource)
+
     def set_allocatable(self, row: int, amounts: Iterable[tuple[str, int]]) -> None:
         """Replace what the node offers; what is used stays."""
         new = {resource: min(amount, AMOUNT_LIMIT - 1) for resource, amount in amounts}

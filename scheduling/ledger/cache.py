@@ -7,7 +7,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from scheduling.engine.state import ClusterState
-from scheduling.ledger import fold, snapshot_store, store
+from scheduling.ledger import bases, fold, snapshot_store, store
+from scheduling.ledger.archives import Archived
 from scheduling.ledger.store import GENESIS
 
 
@@ -28,10 +29,10 @@ class StateCache:
     """The states of at most ``capacity`` streams, least recently asked first to go. For any number of
     threads.
 
-    A state begins with the nearest snapshot. What the cache has is checked against the log's hashes on every
-    use: where the log does not continue it (a transaction whose events were read was rolled back, a database
-    was restored) the state is made anew. Events are only ever read from the log, never handed in, so what did
-    not become part of it leaves no trace.
+    A state begins with the nearest snapshot or base. What the cache has is checked against the log's hashes
+    on every use: where the log does not continue it (a transaction whose events were read was rolled back, a
+    database was restored) the state is made anew. Events are only ever read from the log, never handed in, so
+    what did not become part of it leaves no trace.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -42,18 +43,14 @@ class StateCache:
         self._lock = threading.Lock()
 
     def get(self, stream_id: int) -> ClusterState:
-        """The state at the head of the stream, as a fork that is the caller's own. Raises UnknownStream."""
+        """The state at the head of the stream, as a fork that is the caller's own. Raises UnknownStream and
+        UnreadableBase.
+        """
         entry = self._entry(stream_id)
         with entry.lock:
             head = store.head(stream_id)
             if entry.state.seq == 0 or not self._catch_up(entry, stream_id, head):
-                found = snapshot_store.nearest(stream_id, head.seq)
-                entry.stand(*((ClusterState(), GENESIS) if found is None else (found[0], found[1].hash)))
-                if not self._catch_up(entry, stream_id, head):
-                    entry.stand(ClusterState(), GENESIS)
-                    raise fold.BrokenHistory(
-                        f"the log of stream {stream_id} does not lead from its start to its head: verify_log"
-                    )
+                self._begin(entry, stream_id, head)
             return entry.state.fork()
 
     def save(self, stream_id: int, share: float = 1.0) -> bool:
@@ -93,6 +90,21 @@ class StateCache:
                 self._entries.popitem(last=False)
             return entry
 
+    def _begin(self, entry: _Entry, stream_id: int, head: store.Head) -> None:
+        """Make the entry anew; again where its events were archived while they were read."""
+        tried: bytes | None = None
+        while True:
+            begun = bases.nearest(stream_id, head.seq)
+            if begun.hash == tried:
+                entry.stand(ClusterState(), GENESIS)
+                raise fold.BrokenHistory(
+                    f"the log of stream {stream_id} does not lead from its start to its head: verify_log"
+                )
+            entry.stand(begun.state, begun.hash)
+            tried = begun.hash
+            if self._catch_up(entry, stream_id, head):
+                return
+
     @staticmethod
     def _is_far(entry: _Entry, share: float) -> bool:
         return entry.state.seq - entry.saved >= snapshot_store.spacing(entry.state) * share
@@ -108,6 +120,8 @@ class StateCache:
                     return False
                 fold.apply(entry.state, recorded)
                 entry.hash = recorded.hash
+        except Archived:
+            return False  # what follows the entry was taken out of the table since
         except BaseException:
             # Half a step may have been taken: nothing of it is to be used again.
             entry.stand(ClusterState(), GENESIS)

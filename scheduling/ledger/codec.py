@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
-from typing import Annotated, Any, Self, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Self, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import orjson
 
@@ -23,6 +23,7 @@ from scheduling.ledger.upcasters import UPCASTERS, Steps
 Json = dict[str, Any]
 _Encode = Callable[[Any], Any]
 _Decode = Callable[[Any], Any]
+_Part = TypeVar("_Part")
 
 
 class BadEvent(ValueError):
@@ -112,6 +113,14 @@ def encode_part(value: Any) -> Json:
 def converters(annotation: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """To JSON and back, for a part of an event of that type."""
     return _codec(annotation)
+
+
+def decode_part(kind: type[_Part], value: Any) -> _Part:
+    """The object of such JSON. BadEvent names what is wrong in it."""
+    try:
+        return cast(_Part, _codec(kind)[1](value))
+    except _Mismatch as error:
+        raise BadEvent(f"{kind.__name__}{error}") from None
 
 
 def subject(event: Event) -> tuple[str, str, str]:

@@ -96,6 +96,37 @@ class SnapshotImported(Event):
     refused: tuple[tuple[str, str, str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class EventsArchived(Event):
+    """The events ``first`` to ``last`` are in a file, and are taken out of the database after this.
+
+    ``recorded_first`` and ``recorded_last``: when these two were recorded, in milliseconds. ``hash``: of the
+    last one, in hexadecimal; what follows it stays and goes on from there. ``size``: of the file, in bytes;
+    ``sha256``: of the file. It wakes everybody, because cycles cannot ask any more which of the archived
+    events woke whom.
+    """
+
+    WAKES: ClassVar[bool] = True
+    first: int
+    last: int
+    recorded_first: int
+    recorded_last: int
+    hash: str
+    file: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventsRestored(Event):
+    """The events ``first`` to ``last`` are in the database again, from this file, hash by hash."""
+
+    first: int
+    last: int
+    file: str
+    sha256: str
+
+
 # ---------------------------------------------------------------- nodes
 
 
@@ -456,6 +487,8 @@ CATALOGUE: dict[str, type[Event]] = {
         ClusterModeChanged,
         FeatureGateChanged,
         SnapshotImported,
+        EventsArchived,
+        EventsRestored,
         NodeAdded,
         NodeUpdated,
         NodeRemoved,

@@ -16,8 +16,8 @@ from scheduling.engine.past import Closed
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import Turn
+from scheduling.ledger import archives, bases, snapshot_store, store
 from scheduling.ledger import events as e
-from scheduling.ledger import snapshot_store, store
 from scheduling.ledger.store import Recorded
 
 _STOPS = 16
@@ -58,14 +58,25 @@ def fold(state: ClusterState, recorded: Iterable[Recorded]) -> ClusterState:
 
 
 def state_at(stream_id: int, seq: int | None = None) -> ClusterState:
-    """The state after event ``seq`` of the stream, or after its last one: the nearest snapshot, and the
-    events after it. LookupError for a seq not reached yet, and where events on the way are missing.
+    """The state after event ``seq`` of the stream, or after its last one: the nearest snapshot or base, and
+    the events after it. LookupError for a seq not reached yet and where events on the way are missing, its
+    kind Archived for one that is in a file; UnreadableBase.
 
     A way that is long all the same leaves snapshots behind it, unless it is gone inside of a transaction.
     """
     upto = _reached(stream_id, seq)
-    found = snapshot_store.nearest(stream_id, upto)
-    state = ClusterState() if found is None else found[0]
+    while True:
+        begin = archives.begin(stream_id)
+        state = bases.nearest(stream_id, upto).state
+        try:
+            return _follow(state, stream_id, upto)
+        except archives.Archived:
+            if archives.begin(stream_id) == begin:
+                raise
+            # Taken out of the table while it was read: there is a later base.
+
+
+def _follow(state: ClusterState, stream_id: int, upto: int) -> ClusterState:
     saved, far = state.seq, (upto - state.seq) // _STOPS
     may_save = not connection.in_atomic_block
     for recorded in _all(stream_id, state.seq, upto):
@@ -77,8 +88,15 @@ def state_at(stream_id: int, seq: int | None = None) -> ClusterState:
 
 
 def state_from_zero(stream_id: int, seq: int | None = None) -> ClusterState:
-    """As ``state_at``, of the events alone: what every snapshot must agree with."""
-    return fold(ClusterState(), _all(stream_id, 0, _reached(stream_id, seq)))
+    """As ``state_at``, of the events alone (and the base, where some are archived): what every snapshot must
+    agree with.
+    """
+    upto = _reached(stream_id, seq)
+    if upto == 0:
+        return ClusterState()
+    archives.refuse(stream_id, upto + 1)  # of the last one that is archived the base tells
+    state = bases.beginning(stream_id).state
+    return fold(state, _all(stream_id, state.seq, upto))
 
 
 def _all(stream_id: int, after: int, upto: int) -> Iterator[Recorded]:
@@ -129,6 +147,8 @@ def _feature_gate_changed(event: e.FeatureGateChanged, state: ClusterState) -> N
 
 
 @_change.register(e.SnapshotImported)
+@_change.register(e.EventsArchived)
+@_change.register(e.EventsRestored)
 @_change.register(e.DomainLost)
 def _no_change(event: e.Event, state: ClusterState) -> None:
     """Nothing; ``apply`` keeps a lost domain with its seq."""

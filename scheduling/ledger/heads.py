@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from scheduling.ledger import codec, store
+from scheduling.ledger import archives, codec, store
 from scheduling.ledger.store import GENESIS
 from scheduling.models import Stream
 
@@ -102,15 +102,25 @@ def problem(head: NotedHead) -> str:
     reached = store.head(stream.pk).seq
     if reached < head.seq:
         return f"{head.stream} ends at event {reached}: its head was noted at event {head.seq}"
+    archive = archives.holding(stream.pk, head.seq)
+    if archive is not None and archive.last_seq != head.seq:
+        return (
+            f"{head.stream}: event {head.seq}, at which its head was noted, is archived and cannot be looked "
+            f"at: {archives.BRINGS_BACK} from {archive.file}"
+        )
+    if archive is not None:
+        return "" if bytes(archive.hash) == head.hash else _rewritten(head)
     row = next(store.stored(stream.pk, after=head.seq - 1, upto=head.seq), None)
     if row is None:
         return f"{head.stream} has no event {head.seq} any more: its head was noted there"
-    if row.hash != head.hash:
-        return (
-            f"{head.stream} has another hash at event {head.seq} than was noted: that event or one before it "
-            "was rewritten"
-        )
-    return ""
+    return "" if row.hash == head.hash else _rewritten(head)
+
+
+def _rewritten(head: NotedHead) -> str:
+    return (
+        f"{head.stream} has another hash at event {head.seq} than was noted: that event or one before it "
+        "was rewritten"
+    )
 
 
 def _noted(value: Any) -> NotedHead:

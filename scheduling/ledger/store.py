@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 
-from scheduling.ledger import codec
+from scheduling.ledger import archives, codec
 from scheduling.ledger.binary import binary_cursor
 from scheduling.ledger.events import Event
 from scheduling.ledger.signals import append_reached, log_advanced
@@ -206,8 +206,10 @@ def read(
     """Events with ``after < seq <= upto``, in order, at most ``limit``; fetched in pages, so any number may
     be read.
 
-    The head row of a stream is locked from an append to its commit, so seqs become visible in order: a reader
-    never sees one whose predecessor may still come. Raises BadEvent and UnknownEvent.
+    Raises Archived where the next event is in a file: a reader that may begin there says so with ``after``
+    (``archives.begin``). The head row of a stream is locked from an append to its commit, so seqs become
+    visible in order: a reader never sees one whose predecessor may still come. Raises BadEvent and
+    UnknownEvent.
     """
     for row in stored(stream_id, after, upto, limit):
         yield row.recorded()
@@ -216,8 +218,8 @@ def read(
 def seq_at(stream_id: int, at: int) -> int:
     """The last seq recorded at or before ``at`` (milliseconds), 0 when there is none.
 
-    Raises UnknownStream, and LookupError where events are missing: for a time before the oldest one in the
-    table when this is not the first of the stream, or in a log with holes.
+    Raises UnknownStream, Archived for a time in the midst of archived events, and LookupError where events
+    are missing.
     """
     if head(stream_id).seq == 0:
         return 0
@@ -227,9 +229,7 @@ def seq_at(stream_id: int, at: int) -> int:
         raise LookupError(f"events of stream {stream_id} are missing: verify_log")
     first, seq = row
     if seq < first and first > 1:
-        raise LookupError(
-            f"stream {stream_id} begins with event {first} in this database: what it was before is not told"
-        )
+        return archives.seq_at(stream_id, to_datetime(at))
     return int(seq)
 
 
@@ -269,14 +269,22 @@ class StoredRow(NamedTuple):
 
 
 def stored(
-    stream_id: int, after: int = 0, upto: int | None = None, limit: int | None = None
+    stream_id: int,
+    after: int = 0,
+    upto: int | None = None,
+    limit: int | None = None,
+    *,
+    table: str = "scheduling_event",
 ) -> Iterator[StoredRow]:
-    """As ``read``, but the rows as they are stored."""
+    """As ``read``, but the rows as they are stored. ``table``: one partition, for its owner."""
+    page = _PAGE.format(table=table)
     left = limit
-    while left is None or left > 0:
+    while (left is None or left > 0) and (upto is None or after < upto):
         wanted = CHUNK if left is None else min(left, CHUNK)
         with binary_cursor() as cursor:
-            rows = cursor.execute(_PAGE, [stream_id, after, upto, upto, wanted], binary=True).fetchall()
+            rows = cursor.execute(page, [stream_id, after, upto, upto, wanted], binary=True).fetchall()
+        if not rows or rows[0][1] != after + 1:
+            archives.refuse(stream_id, after + 1)
         yield from map(StoredRow._make, rows)
         if len(rows) < wanted:
             return
@@ -287,6 +295,10 @@ def stored(
 # --- steps
 
 
+COLUMNS = StoredRow._fields
+"""Of the table, in the order of ``StoredRow``."""
+
+
 def _tell(stream_id: int, seq: int, woke: bool, events: tuple[Event, ...]) -> None:
     """After the commit. Robust: the command has happened by then, so a receiver's failure is logged and not
     the caller's.
@@ -295,15 +307,14 @@ def _tell(stream_id: int, seq: int, woke: bool, events: tuple[Event, ...]) -> No
     log_advanced.send_robust(sender=None, stream_id=stream_id, seq=seq, woke=woke, events=events)
 
 
-_FIELDS = """stream_id, seq, type, version, occurred_at, recorded_at, actor, command_id, cause,
-    subject, namespace, name, body, prev_hash, hash"""
+_FIELDS = ", ".join(COLUMNS)
 
 # Times as integers and the result in binary: reading texts as times costs more than all the rest.
 _PAGE = """
     select stream_id, seq, type, version, floor(extract(epoch from occurred_at) * 1000)::bigint,
            floor(extract(epoch from recorded_at) * 1000)::bigint, actor, command_id, cause,
            subject, namespace, name, body, prev_hash, hash
-    from scheduling_event
+    from {table}
     where stream_id = %s and seq > %s and (%s::bigint is null or seq <= %s) order by seq limit %s
 """
 

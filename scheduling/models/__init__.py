@@ -1,8 +1,9 @@
 """The tables. The log (stream, event, command) is the truth; everything else but tokens can be rebuilt from
-it.
+it, with the files of archived events where there are some.
 """
 
 from scheduling.models.api_token import ApiToken
+from scheduling.models.archive import Archive, Base
 from scheduling.models.cluster import Cluster
 from scheduling.models.command import Command
 from scheduling.models.event import Event
@@ -15,6 +16,8 @@ from scheduling.models.table_head import TableHead
 
 __all__ = [
     "ApiToken",
+    "Archive",
+    "Base",
     "Cluster",
     "Command",
     "Event",

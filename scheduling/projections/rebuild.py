@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import transaction
 
-from scheduling.ledger import store
+from scheduling.ledger import archives, store
 from scheduling.models import StreamHead
-from scheduling.projections import commit, storage
+from scheduling.projections import bases, commit, storage
 from scheduling.projections.storage import GROUPS, NODES, PODS
 from scheduling.projections.tables import ClusterRecord, NodeRecord, PodGroupRecord, PodRecord, Tables
 
@@ -43,21 +43,28 @@ Advance = Callable[[int], object]
 """Told after every commit of how many events more were read."""
 
 
+Result = TypeVar("Result")
+
+
 def rebuild(stream_id: int, advance: Advance = int) -> int:
-    """Replace all rows of the cluster; returns the seq they stand at.
+    """Replace all rows of the cluster; returns the seq they stand at. Raises UnknownStream, UnreadableBase.
 
     The log is replayed, and the rows are laid ready, without holding anything up. Appends wait only while
     what came in the end is added and the rows are exchanged, in one transaction: until then the old ones
     are read.
     """
-    tables = Tables(whole=True)
+    return _again_when_archived(stream_id, lambda: _rebuild(stream_id, advance))
+
+
+def _rebuild(stream_id: int, advance: Advance) -> int:
+    tables, begin = bases.beginning(stream_id)
     with NODES.staging() as nodes, PODS.staging() as pods, GROUPS.staging() as groups:
 
         def stage() -> None:
             storage.save_rows(stream_id, tables, nodes, pods, groups)
             tables.rows_written()
 
-        seq = _approach(tables, stream_id, advance, stage)
+        seq = _approach(tables, stream_id, begin, advance, stage)
         with transaction.atomic():
             head = _lock(stream_id)
             _replay(tables, stream_id, seq, head, advance)
@@ -82,9 +89,25 @@ def compare(stream_id: int, advance: Advance = int) -> list[Difference]:
     are.
 
     The log is replayed without holding anything up; appends wait only while its end and the rows are read.
+    Raises UnknownStream, UnreadableBase.
     """
-    tables = Tables(whole=True)
-    seq = _approach(tables, stream_id, advance)
+    return _again_when_archived(stream_id, lambda: _differences(stream_id, advance))
+
+
+def _again_when_archived(stream_id: int, work: Callable[[], Result]) -> Result:
+    """Events may leave the table while they are read: what is left has a later beginning then."""
+    while True:
+        begin = archives.begin(stream_id)
+        try:
+            return work()
+        except archives.Archived:
+            if archives.begin(stream_id) == begin:
+                raise
+
+
+def _differences(stream_id: int, advance: Advance) -> list[Difference]:
+    tables, begin = bases.beginning(stream_id)
+    seq = _approach(tables, stream_id, begin, advance)
     with transaction.atomic():
         head = _lock(stream_id)
         _replay(tables, stream_id, seq, head, advance)
@@ -116,10 +139,10 @@ def _lock(stream_id: int) -> int:
 
 
 def _approach(
-    tables: Tables, stream_id: int, advance: Advance, keep: Callable[[], object] = lambda: None
+    tables: Tables, stream_id: int, begin: int, advance: Advance, keep: Callable[[], object] = lambda: None
 ) -> int:
-    """Replay the log from its start to near its head; the seq reached. ``keep`` is called now and then."""
-    seq, head = 0, store.head(stream_id).seq
+    """Replay the log after ``begin`` to near its head; the seq reached. ``keep`` is called now and then."""
+    seq, head = begin, store.head(stream_id).seq
     for _ in range(MOST_ROUNDS):
         _replay(tables, stream_id, seq, head, advance)
         keep()

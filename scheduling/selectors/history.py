@@ -7,7 +7,8 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from scheduling.models import Cluster, Event
+from scheduling.ledger import archives as archived
+from scheduling.models import Archive, Cluster, Event
 from scheduling.selectors.paging import Page, cut
 
 
@@ -99,3 +100,26 @@ def period(cluster: Cluster) -> tuple[Event | None, Event | None]:
     """The first and the last event of the log: what time the history covers."""
     rows = Event.objects.filter(stream_id=cluster.pk)
     return rows.order_by("seq").first(), rows.order_by("-seq").first()
+
+
+def archives(cluster: Cluster) -> list[Archive]:
+    """The files of events that are not in the table any more, oldest first."""
+    return archived.of(cluster.pk)
+
+
+def archived_to(cluster: Cluster) -> int:
+    """The last seq that is archived, 0 when none is: what the table has comes after it."""
+    return archived.begin(cluster.pk)
+
+
+def archive_of(cluster: Cluster, seq: int) -> Archive | None:
+    """The file that an event is in, None when it is in none."""
+    return archived.holding(cluster.pk, seq)
+
+
+def refuse_archived(cluster: Cluster, after: int | None) -> None:
+    """Raises Archived for a reader who goes on from ``after`` where the next event is in a file: it would
+    miss some. One who begins (None or 0) is given what there is.
+    """
+    if after:
+        archived.refuse(cluster.pk, after + 1)

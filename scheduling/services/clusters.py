@@ -13,6 +13,7 @@ from scheduling.engine.state import ClusterState
 from scheduling.kube import manifests as kube
 from scheduling.kube.manifests import Manifests
 from scheduling.ledger import fold, store
+from scheduling.ledger.archives import Archived
 from scheduling.ledger.events import ClusterRegistered, Event
 from scheduling.models import Cluster
 from scheduling.services.execute import Outcome, append_and_project, execute, now_ms, outcome_of
@@ -176,7 +177,20 @@ def _as_it_was(cluster: Cluster, request: ImportRequest, manifests: Manifests, d
         options = _options_new(cluster.name, request, manifests)
         plan = plan_import(ClusterState(), manifests, options, now_ms())
     else:
-        state = fold.state_at(cluster.pk, before)
+        try:
+            state = fold.state_at(cluster.pk, before)
+        except Archived as error:
+            message = f"what this import changed is not told again: {error}"
+            told = Problem("Cluster", "", cluster.name, "", "", message)
+            mode = proposed_mode(manifests)
+            return ImportReport(
+                cluster.name,
+                done.last_seq,
+                created=False,
+                notices=(told,),
+                proposed_gates=proposed_gates(mode, [read.group for read in manifests.pod_groups]),
+                proposed_mode=mode,
+            )
         plan = plan_import(state, manifests, _options(state, request), now_ms())
     return _report(cluster.name, done.last_seq, plan, manifests, created=before == 0)
 

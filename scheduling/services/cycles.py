@@ -14,7 +14,7 @@ from django.db.models import F
 from django.db.models.functions import Greatest
 
 from scheduling.engine.state import ClusterState
-from scheduling.ledger import store
+from scheduling.ledger import archives, store
 from scheduling.ledger.events import (
     Event,
     PlacementForecast,
@@ -146,7 +146,9 @@ def _due(stream_id: int, state: ClusterState, now: int) -> Due:
         return Due.everybody(state, state.seq)
     if now - looked.at >= RECONSIDER_AFTER // timedelta(milliseconds=1):
         return Due.everybody(state, None)
-    return due(state, store.read(stream_id, after=reads_from(state, looked), upto=state.seq), looked, now)
+    # What is archived woke nobody who is not woken by the event that tells of it.
+    after = max(reads_from(state, looked), archives.begin(stream_id))
+    return due(state, store.read(stream_id, after=after, upto=state.seq), looked, now)
 
 
 def _batches(events: Iterator[Told]) -> Iterator[list[Told]]:

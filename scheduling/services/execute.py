@@ -11,6 +11,7 @@ from django.db import transaction
 
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import store
+from scheduling.ledger.archives import Archived
 from scheduling.ledger.events import Event
 from scheduling.ledger.signals import append_reached
 from scheduling.ledger.store import Appended, ConflictingAppend
@@ -30,7 +31,8 @@ class Outcome:
     """``events`` went to ``first_seq``..``last_seq``; ``first_seq > last_seq`` when nothing had to be
     written.
 
-    ``repeated``: the command had been carried out before, and this is what it did then.
+    ``repeated``: the command had been carried out before, and this is what it did then; ``events`` is empty
+    when these are archived.
     """
 
     first_seq: int
@@ -103,9 +105,11 @@ def append_and_project(
 def outcome_of(stream_id: int, appended: Appended) -> Outcome:
     """What a command did, this time or the time before."""
     if appended.repeated:
-        events = tuple(
-            item.event for item in store.read(stream_id, after=appended.first - 1, upto=appended.last)
-        )
+        try:
+            read = store.read(stream_id, after=appended.first - 1, upto=appended.last)
+            events = tuple(item.event for item in read)
+        except Archived:
+            events = ()
     else:
         events = tuple(item.event for item in appended.recorded)
     return Outcome(appended.first, appended.last, appended.repeated, events)

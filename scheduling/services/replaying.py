@@ -21,7 +21,7 @@ from typing import Any
 from scheduling.engine.decide import PROFILES
 from scheduling.engine.state import ClusterState
 from scheduling.engine.version import ENGINE
-from scheduling.ledger import codec, fold, store
+from scheduling.ledger import archives, codec, fold, store
 from scheduling.ledger.events import Decided
 from scheduling.ledger.fold import BrokenHistory
 from scheduling.ledger.store import Recorded
@@ -78,7 +78,7 @@ def replay_stream(stream_id: int, first: int = 1, last: int | None = None) -> It
     Raises LookupError for a ``first`` that the log does not have, and what reading and folding the log raises
     (UnknownEvent, BadEvent, BrokenHistory).
     """
-    begin = _begin(stream_id, first)
+    begin = max(_begin(stream_id, first), min(archives.begin(stream_id), first - 1))
     state = fold.state_at(stream_id, begin)
     for cycle in replayed(state, store.read(stream_id, after=begin, upto=last)):
         if cycle.last >= first:
@@ -87,13 +87,18 @@ def replay_stream(stream_id: int, first: int = 1, last: int | None = None) -> It
 
 
 def replayed(state: ClusterState, recorded: Iterable[Recorded]) -> Iterator[Cycle]:
-    """``recorded``: the log right after ``state``, which is brought along to its end."""
+    """``recorded``: the log right after ``state``, which is brought along to its end. Decisions of a cycle
+    that decided on an earlier state, as one does whose first decisions are archived, are not made again.
+    """
     cycle: list[Recorded] = []
+    start = state.seq
     for item in recorded:
         if cycle and not _continues(cycle, item):
             yield _again(state, cycle)
             cycle = []
-        if isinstance(item.event, Decided):
+        if isinstance(item.event, Decided) and (
+            item.event.decided_on is None or item.event.decided_on >= start
+        ):
             cycle.append(item)
         else:
             _fold(state, item)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from scheduling.engine.requeue import Changes
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import LostTo
-from scheduling.ledger import store
+from scheduling.ledger import archives, store
 from scheduling.ledger.store import to_milliseconds
 from scheduling.models import Cluster
 from scheduling.services.execute import now_ms
@@ -56,7 +56,7 @@ def _woken(cluster: Cluster, state: ClusterState, keys: list[str]) -> set[str]:
     at = cluster.last_cycle_at
     looked = Looked(cluster.last_cycle_seq, 0 if at is None else to_milliseconds(at))
     after = min((looked_at(state, key, looked) for key in keys), default=state.seq)
-    recorded = store.read(cluster.pk, after=after, upto=state.seq)
+    recorded = store.read(cluster.pk, after=max(after, archives.begin(cluster.pk)), upto=state.seq)
     changes = Changes(state, (change for item in recorded for change in changes_of(state, item)))
     if state.mode == "observed":
         return set()

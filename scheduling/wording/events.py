@@ -60,6 +60,28 @@ def _imported(event: log.SnapshotImported) -> str:
     return joined(parts)
 
 
+def _archived(event: log.EventsArchived) -> str:
+    values = {
+        "first": units.count(event.first),
+        "last": units.count(event.last),
+        "file": event.file,
+        "size": units.in_bytes(event.size),
+        "sha256": event.sha256,
+    }
+    return (
+        gettext("Events %(first)s to %(last)s were archived in %(file)s (%(size)s, sha256 %(sha256)s).")
+        % values
+    )
+
+
+def _restored(event: log.EventsRestored) -> str:
+    return gettext("Events %(first)s to %(last)s were brought back from %(file)s.") % {
+        "first": units.count(event.first),
+        "last": units.count(event.last),
+        "file": event.file,
+    }
+
+
 def _node_added(event: log.NodeAdded) -> str:
     values = {"node": event.node.name, "allocatable": units.quantities(event.node.allocatable)}
     return gettext("Node %(node)s joined with %(allocatable)s.") % values
@@ -266,6 +288,8 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     "ClusterModeChanged": _mode,
     "FeatureGateChanged": _gate,
     "SnapshotImported": _imported,
+    "EventsArchived": _archived,
+    "EventsRestored": _restored,
     "NodeAdded": _node_added,
     "NodeUpdated": _node_updated,
     "NodeRemoved": _node_removed,

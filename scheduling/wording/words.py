@@ -135,6 +135,8 @@ EVENT_TYPES: dict[str, Any] = {
     "ClusterModeChanged": _("mode changed"),
     "FeatureGateChanged": _("feature gate switched"),
     "SnapshotImported": _("snapshot imported"),
+    "EventsArchived": _("events archived"),
+    "EventsRestored": _("events restored"),
     "NodeAdded": _("node added"),
     "NodeUpdated": _("node changed"),
     "NodeRemoved": _("node removed"),

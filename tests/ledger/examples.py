@@ -83,6 +83,11 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.SnapshotImported(
         "ab" * 32, ("Node",), (("Node", 1),), (("Secret", 2),), (("Pod", "ml/x", "spec", "is bad"),)
     ),
+    e.EventsArchived(
+        1, 1_000_000, 1_800_000_000_000, 1_800_000_900_000, "cd" * 32,
+        "demo-7-000000000001-000001000000.ndjson.gz", 123_456_789, "ef" * 32,
+    ),
+    e.EventsRestored(1, 1_000_000, "demo-7-000000000001-000001000000.ndjson.gz", "ef" * 32),
     e.NodeAdded(NODE),
     e.NodeUpdated("n1", "node-uid-1", (("taints", NODE.taints), ("unschedulable", True))),
     e.NodeRemoved("n1", "node-uid-1"),

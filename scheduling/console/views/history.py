@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orjson
 from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -11,7 +12,7 @@ from scheduling.console import events
 from scheduling.console.access import VIEW, page
 from scheduling.console.forms.history import HistoryFilter
 from scheduling.console.pages import show
-from scheduling.models import Cluster, Event
+from scheduling.models import Archive, Cluster, Event
 from scheduling.selectors import history
 
 ONE_LINE = 80
@@ -32,6 +33,7 @@ def history_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         "next": found.next,
         "first": first,
         "last": last,
+        "archives": history.archives(cluster),
         "zone_name": timezone.get_current_timezone_name(),
     }
     return show(request, "history.html", context, cluster=cluster, here="history")
@@ -42,6 +44,9 @@ def event_page(request: HttpRequest, cluster: Cluster, seq: int) -> HttpResponse
     try:
         row = history.get(cluster, seq)
     except Event.DoesNotExist:
+        archive = history.archive_of(cluster, seq)
+        if archive is not None:
+            return _archived(request, cluster, seq, archive)
         raise Http404(gettext("The log has no event of this number.")) from None
     _first, last = history.period(cluster)
     body = orjson.loads(row.body)
@@ -55,6 +60,18 @@ def event_page(request: HttpRequest, cluster: Cluster, seq: int) -> HttpResponse
         "led_to": events.listed(history.caused_by(cluster, seq)),
     }
     return show(request, "event.html", context, cluster=cluster, here="history")
+
+
+def _archived(request: HttpRequest, cluster: Cluster, seq: int, archive: Archive) -> HttpResponse:
+    """Where the event is; the status is that of something that was here."""
+    kept = history.archived_to(cluster) + 1
+    context = {
+        "seq": seq,
+        "archive": archive,
+        "first_kept": kept,
+        "kept_url": reverse("event", args=[cluster.name, kept]),
+    }
+    return show(request, "archived.html", context, cluster=cluster, here="history", status=410)
 
 
 def _readable(value: object) -> dict[str, object]:

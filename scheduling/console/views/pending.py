@@ -30,11 +30,11 @@ def pending_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     decided = pending.decided_at(cluster, found.items)
     listed = explaining.Listed.of(cluster, found.items)
     standing = standings(cluster, [row.key for row in found.items])
-    rows = [
-        _entry(row, listed, decided.get(row.decision_seq or 0))
-        | {"queue": explaining.queue(standing[row.key])}
-        for row in found.items
-    ]
+    rows = []
+    for row in found.items:
+        queue = explaining.queue(standing[row.key])
+        at = decided.get(row.decision_seq or 0) or (queue["decided_at"] if row.decision_seq else None)
+        rows.append(_entry(row, listed, at) | {"queue": queue})
     rows.sort(key=_section)
     whole = not after and not found.next
     if listed.observed:

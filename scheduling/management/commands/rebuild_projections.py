@@ -7,7 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from scheduling.ledger import store
+from scheduling.ledger import archives, store
+from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.codec import BadEvent
 from scheduling.ledger.fold import BrokenHistory
 from scheduling.management.progress import progress
@@ -42,8 +43,9 @@ class Command(BaseCommand):
                 continue
             label = f"rebuild {stream.name}"
             try:
-                with progress(label, store.head(stream.pk).seq, lines=True) as advance:
+                events = store.head(stream.pk).seq - archives.begin(stream.pk)
+                with progress(label, events, lines=True) as advance:
                     seq = rebuild(stream.pk, advance)
-            except (BadEvent, BrokenHistory) as error:
+            except (BadEvent, BrokenHistory, UnreadableBase) as error:
                 raise CommandError(f"{stream} cannot be rebuilt: {error}") from error
             self.stdout.write(f"{stream}: rebuilt at {seq}")

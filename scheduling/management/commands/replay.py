@@ -10,7 +10,8 @@ import orjson
 from django.core.management.base import BaseCommand, CommandError
 
 from scheduling.engine.version import ENGINE
-from scheduling.ledger import store
+from scheduling.ledger import archives, store
+from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.codec import BadEvent
 from scheduling.ledger.fold import BrokenHistory
 from scheduling.management.progress import progress
@@ -33,7 +34,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("cluster", help="Name of a cluster.")
         parser.add_argument(
-            "--from", dest="first", type=int, default=1, metavar="SEQ", help="First event; 1 when not given."
+            "--from",
+            dest="first",
+            type=int,
+            metavar="SEQ",
+            help="First event; the oldest that is not archived when not given.",
         )
         parser.add_argument(
             "--to", dest="last", type=int, metavar="SEQ", help="Last event; the head when not given."
@@ -41,11 +46,12 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="One JSON document, all differences in it.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        name, first = options["cluster"], options["first"]
+        name = options["cluster"]
         stream = Stream.objects.filter(kind=Stream.Kind.CLUSTER, name=name).first()
         if stream is None:
             raise CommandError(f"there is no cluster {name}")
         head = store.head(stream.pk).seq
+        first = archives.begin(stream.pk) + 1 if options["first"] is None else options["first"]
         last = head if options["last"] is None else options["last"]
         if not 1 <= first <= last <= head:
             raise CommandError(f"the log of cluster {name} has events 1 to {head}, not {first} to {last}")
@@ -58,7 +64,7 @@ class Command(BaseCommand):
                     sums.count(cycle, first)
                     found += cycle.differences
                 advance(last - sums.seq)
-        except (LookupError, BadEvent, BrokenHistory) as error:
+        except (LookupError, BadEvent, BrokenHistory, UnreadableBase) as error:
             raise CommandError(f"cluster {name} cannot be replayed: {error}") from error
         seconds = time.monotonic() - started
         if options["json"]:

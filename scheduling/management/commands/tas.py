@@ -19,6 +19,8 @@ from scheduling.api.commands import find_cluster, outcome
 from scheduling.api.errors import problem
 from scheduling.api.rendering import encode
 from scheduling.api.schemas import ErrorOut, PodGroupsOut
+from scheduling.ledger.archives import Archived
+from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.codec import UnknownEvent
 from scheduling.ledger.events import CATALOGUE
 from scheduling.ledger.store import ConflictingAppend
@@ -106,7 +108,7 @@ class Command(BaseCommand):
             if all(each.reason == NOT_FOUND for each in error.problems):
                 raise CommandError(lines) from error
             raise CommandError(f"Refused; nothing was stored.\n{lines}", returncode=REFUSED) from error
-        except (Http404, ConflictingAppend, TablesBehind, UnknownEvent) as error:
+        except (Http404, ConflictingAppend, TablesBehind, UnknownEvent, Archived, UnreadableBase) as error:
             raise CommandError(str(error)) from error
         except BrokenPipeError:
             # Whoever read has seen enough (`| head`); Python would complain again when it flushes at exit.
@@ -270,7 +272,9 @@ class Command(BaseCommand):
 
     def events_(self, *, cluster: str, json: bool, after: int | None, limit: int, **options: Any) -> None:
         wanted = {name: options[name] for name in ("type", "subject", "namespace", "name", "actor")}
-        page = history.page(find_cluster(cluster), Filters(**wanted), after=after, limit=limit)
+        found = find_cluster(cluster)
+        history.refuse_archived(found, after)
+        page = history.page(found, Filters(**wanted), after=after, limit=limit)
         rows = [events.event_out(row) for row in (page.items if after is not None else reversed(page.items))]
         if json:
             for row in rows:

@@ -12,7 +12,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from scheduling.ledger import heads, store
+from scheduling.ledger import archives, heads, store
+from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.codec import BadEvent
 from scheduling.ledger.fold import BrokenHistory
 from scheduling.ledger.heads import BadHeads, Heads, NotedHead
@@ -74,7 +75,10 @@ class Command(BaseCommand):
 
     def _verify(self, stream: Stream) -> NotedHead | None:
         """The head up to which the stream is sound; None when it is not, or its tables differ."""
-        with progress(f"{stream}: hashes", store.head(stream.pk).seq) as advance:
+        for archive in archives.of(stream.pk):
+            self._say(f"{stream}: {archive}: `retention verify` checks it")
+        events = store.head(stream.pk).seq - archives.begin(stream.pk)
+        with progress(f"{stream}: hashes", events) as advance:
             report = verify_chain(stream.pk, advance=advance)
         if not report.ok:
             self._say(f"{stream}: BROKEN: {report.sentence}")
@@ -84,9 +88,9 @@ class Command(BaseCommand):
         if stream.kind != Stream.Kind.CLUSTER:
             return head
         try:
-            with progress(f"{stream}: tables", report.head.seq) as advance:
+            with progress(f"{stream}: tables", report.events) as advance:
                 differences = compare(stream.pk, advance)
-        except (BadEvent, BrokenHistory) as error:
+        except (BadEvent, BrokenHistory, UnreadableBase) as error:
             self._say(f"{stream}: the tables cannot be compared: {error}")
             return None
         for difference in differences[:SHOWN]:
