@@ -105,7 +105,7 @@ def snapshot(cluster: Cluster, seq: int, key: str | None = None) -> Snapshot:
     keys = topology_keys(state)
     key = key or rack_map.default_of(keys)
     picture = Picture(state, places, key)
-    entries = sorted(picture.entries.values())
+    entries = sorted(picture.entries.values(), key=lambda entry: entry.index)
     return rack_map.assembled(epoch, seq, key, keys, entries, picture.kpi())
 
 
@@ -147,9 +147,7 @@ def replay(cluster: Cluster, start: int, *, limit: int, key: str) -> Replay:
     if frames:
         past_states.keep(cluster, state)
     head = store.head(cluster.pk).seq
-    return Replay(
-        epoch, picture.key, start, end, head, list(group_index), list(base.values()), first, frames
-    )
+    return Replay(epoch, picture.key, start, end, head, list(group_index), list(base.values()), first, frames)
 
 
 def topology_keys(state: ClusterState) -> list[rack_map.TopologyKey]:
@@ -189,9 +187,7 @@ class Picture:
                 held[pod.node][pod.group_key] += _devices(pod.shape.requests)
         for name in self.state.nodes:
             self._put(name, sorted(held[name].items()))
-        self._waiting = {
-            key for key in self.state.group_keys() if group_status(self.state, key) in WAITING
-        }
+        self._waiting = {key for key in self.state.group_keys() if group_status(self.state, key) in WAITING}
 
     def renew_node(self, name: str) -> bool:
         """Look at a node again; whether anything that the map shows is different."""

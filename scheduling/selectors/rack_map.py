@@ -15,8 +15,9 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, TypedDict
 
 import orjson
 from django.db import connection, transaction
@@ -79,7 +80,8 @@ class Columns(TypedDict):
     owners: list[int]
 
 
-class Entry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Entry:
     """One node. ``occupants``: (group key or "", GPUs) of what is on it, by key."""
 
     index: int
@@ -288,9 +290,7 @@ def default_key(cluster: Cluster) -> str:
     return default_of(topology_keys(cluster))
 
 
-def topology_keys_of(
-    used: dict[str, int], all_labels: list[dict[str, str]], zones: int
-) -> list[TopologyKey]:
+def topology_keys_of(used: dict[str, int], all_labels: list[dict[str, str]], zones: int) -> list[TopologyKey]:
     """``used``: how many open PodGroups name each key; ``all_labels``: of every node; ``zones``: how many
     NUMA zones there are. Beside keys in use those whose name says that they are about topology.
     """

@@ -208,7 +208,7 @@ def test_a_kept_state_of_another_history_is_not_used(cluster: Cluster) -> None:
     seq = head(cluster)
     past_states.state_at(cluster, seq)
     assert {key[1] for key in past_states._kept} == {seq}
-    ((stream, _, digest), state), = list(past_states._kept.items())
+    (((stream, _, _digest), state),) = list(past_states._kept.items())
     past_states._kept.clear()
     state.nodes.clear()
     past_states._kept[stream, seq, bytes(32)] = state
