@@ -160,7 +160,7 @@ def topology_keys(state: ClusterState) -> list[rack_map.TopologyKey]:
 
 def kpi(state: ClusterState, key: str) -> Kpi:
     """The headline numbers of a state."""
-    return Picture(state, {name: place for place, name in enumerate(state.nodes)}, key).kpi()
+    return Picture.of(state, key).kpi()
 
 
 @dataclass(slots=True)
@@ -179,6 +179,11 @@ class Picture:
     _free: Counter[str] = field(default_factory=Counter)
     _largest: tuple[int, int] | None = None
     _waiting: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, state: ClusterState, key: str) -> Picture:
+        """For whom indices do not matter."""
+        return cls(state, {name: place for place, name in enumerate(state.nodes)}, key)
 
     def __post_init__(self) -> None:
         held: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -246,7 +251,7 @@ class Picture:
         return index
 
     def _count(self, entry: Entry, sign: int) -> None:
-        used = sum(amount for _, amount in entry.occupants)
+        used = entry.gpus_used
         self._all += sign * entry.gpus
         self._used += sign * used
         if entry.domain is None:

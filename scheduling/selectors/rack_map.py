@@ -91,6 +91,10 @@ class Entry:
     gpus: int
     occupants: list[tuple[str, int]]
 
+    @property
+    def gpus_used(self) -> int:
+        return sum(amount for _, amount in self.occupants)
+
 
 class Snapshot(TypedDict):
     v: int
