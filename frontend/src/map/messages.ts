@@ -32,7 +32,20 @@ export type Key =
   | 'column_gpus' // GPUs
   | 'column_node' // Node
   | 'column_free' // Free
-  | 'others' // others;
+  | 'others' // others
+  | 'pastEvent' // event {seq}
+  | 'pastAhead' // Live has moved on by {count} events.
+  | 'pastValue' // Event {seq}, {time}: {sentence}
+  | 'pastPlay' // Play
+  | 'pastStop' // Stop
+  | 'pastLoading' // Loading this moment…
+  | 'pastFailed' // This moment could not be loaded: {error}
+  | 'pastShow' // Show event {seq}
+  | 'pastCounts' // Of {all} nodes {added} added, {removed} removed, …
+  | 'pastAdded' // added since
+  | 'pastRemoved' // removed since
+  | 'pastChanged' // at event {a}: {before} — at event {b}: {after}
+  | 'pastAbsent'; // not there
 
 export class Messages {
   private readonly number: Intl.NumberFormat;

@@ -1,0 +1,67 @@
+// Fills the timeline: what is wanted first, then what is near it. One question at a time, so that a server under load
+// is not asked for much that nobody will look at.
+import type { Chunk, PastSnapshot } from './protocol';
+import { CHUNK, Timeline } from './timeline';
+
+export interface Asked {
+  snapshot(at: number): Promise<PastSnapshot>;
+  chunk(after: number, limit: number, epoch: number): Promise<Chunk>;
+}
+
+/** Chunks to each side of what is shown that are fetched before anybody asks. */
+const AHEAD = 8;
+
+export class Loader {
+  private running = false;
+  private wanted = 0;
+  private generation = 0;
+
+  constructor(
+    private readonly timeline: Timeline,
+    private readonly source: Asked,
+    private readonly period: { first: number; head: number },
+    private readonly events: { came(): void; failed(error: unknown): void },
+  ) {}
+
+  /** Another key or another history: nothing that was known is true any more. */
+  reset(): void {
+    this.generation++;
+    this.running = false;
+    this.timeline.clear();
+  }
+
+  /** `seq` is to be shown. */
+  want(seq: number): void {
+    this.wanted = seq;
+    if (!this.running) void this.run(this.generation);
+  }
+
+  private async run(generation: number): Promise<void> {
+    this.running = true;
+    try {
+      for (let next = this.next(); next; next = this.next()) {
+        const kept = await next();
+        if (generation !== this.generation) return;
+        if (!kept) this.timeline.clear(); // the tables were made anew: indices may mean other nodes
+        this.events.came();
+      }
+    } catch (error) {
+      if (generation === this.generation) this.events.failed(error);
+    } finally {
+      if (generation === this.generation) this.running = false;
+    }
+  }
+
+  /** The next question, null when there is none. */
+  private next(): (() => Promise<boolean>) | null {
+    const { timeline, source, wanted, period: { first, head } } = this;
+    if (!timeline.reachable(wanted)) return async () => timeline.addSnapshot(await source.snapshot(wanted));
+    for (let far = 0; far <= AHEAD; far++) {
+      for (const seq of far ? [wanted - far * CHUNK, wanted + far * CHUNK] : [wanted]) {
+        const missing = seq >= first && seq <= Math.max(head, 1) ? timeline.missing(seq, first, head) : null;
+        if (missing) return async () => timeline.addChunk(await source.chunk(missing.after, missing.limit, timeline.epoch));
+      }
+    }
+    return null;
+  }
+}
