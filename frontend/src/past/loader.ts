@@ -40,9 +40,9 @@ export class Loader {
     this.running = true;
     try {
       for (let next = this.next(); next; next = this.next()) {
-        const kept = await next();
+        const add = await next();
         if (generation !== this.generation) return;
-        if (!kept) this.timeline.clear(); // the tables were made anew: indices may mean other nodes
+        if (!add()) this.timeline.clear(); // the tables were made anew: indices may mean other nodes
         this.events.came();
       }
     } catch (error) {
@@ -52,14 +52,23 @@ export class Loader {
     }
   }
 
-  /** The next question, null when there is none. */
-  private next(): (() => Promise<boolean>) | null {
+  /** The next question, null when there is none. Its answer is a function that keeps what came. */
+  private next(): (() => Promise<() => boolean>) | null {
     const { timeline, source, wanted, period: { first, head } } = this;
-    if (!timeline.reachable(wanted)) return async () => timeline.addSnapshot(await source.snapshot(wanted));
+    if (!timeline.reachable(wanted)) {
+      return async () => {
+        const snapshot = await source.snapshot(wanted);
+        return () => timeline.addSnapshot(snapshot);
+      };
+    }
     for (let far = 0; far <= AHEAD; far++) {
       for (const seq of far ? [wanted - far * CHUNK, wanted + far * CHUNK] : [wanted]) {
         const missing = seq >= first && seq <= Math.max(head, 1) ? timeline.missing(seq, first, head) : null;
-        if (missing) return async () => timeline.addChunk(await source.chunk(missing.after, missing.limit, timeline.epoch));
+        if (!missing) continue;
+        return async () => {
+          const chunk = await source.chunk(missing.after, missing.limit, timeline.epoch);
+          return () => timeline.addChunk(chunk);
+        };
       }
     }
     return null;
