@@ -68,6 +68,7 @@ export class Comparison implements Past, Compared {
     if (!this.drawn) return;
     this.app.pill.show('paused', this.flipped ? this.a : this.b, 0);
     this.app.show(this.drawn[side]!, this.snapshots![side]!);
+    this.app.host.dataset['shown'] = String(this.flipped ? this.a : this.b);
     this.button?.setAttribute('aria-pressed', String(this.flipped));
   }
 

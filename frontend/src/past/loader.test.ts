@@ -9,8 +9,8 @@ function rig(events: number) {
   const history = new TestHistory(1, events);
   const timeline = new Timeline();
   const period = { first: 1, head: history.head };
-  const rig = { history, timeline, period, came: 0, errors: [] as unknown[], loader: null as unknown as Loader };
-  rig.loader = new Loader(timeline, history, period, { came: () => { rig.came++; }, failed: (error) => { rig.errors.push(error); } });
+  const rig = { history, timeline, period, came: 0, anew: 0, errors: [] as unknown[], loader: null as unknown as Loader };
+  rig.loader = new Loader(timeline, history, period, { came: () => { rig.came++; }, anew: () => { rig.anew++; }, failed: (error) => { rig.errors.push(error); } });
   return rig;
 }
 
@@ -74,8 +74,9 @@ test('tables that were made anew: everything is asked for again', async () => {
   r.history.states.push(r.history.states[40]!);
   r.period.head = 41;
   r.loader.want(41);
-  await until(() => r.timeline.way(null, 41) !== null);
+  await until(() => r.timeline.epoch === 2 && r.timeline.way(null, 41) !== null);
   assert.equal(r.timeline.epoch, 2);
+  assert.equal(r.anew, 1);
 });
 
 test('an answer to an older question is dropped after a change of key', async () => {
@@ -86,4 +87,15 @@ test('an answer to an older question is dropped after a change of key', async ()
   assert.equal(r.timeline.way(null, 20), null);
   r.loader.want(30);
   await until(() => r.timeline.way(null, 30) !== null);
+});
+
+test('a log that is shorter than was said is not asked for ever', async () => {
+  const r = rig(40);
+  r.period.head = 900;
+  r.loader.want(20);
+  await until(() => r.period.head === 40);
+  await settle();
+  const { length } = r.history.asked;
+  await settle();
+  assert.equal(r.history.asked.length, length);
 });

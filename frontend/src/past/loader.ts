@@ -20,7 +20,8 @@ export class Loader {
     private readonly timeline: Timeline,
     private readonly source: Asked,
     private readonly period: { first: number; head: number },
-    private readonly events: { came(): void; failed(error: unknown): void },
+    /** `anew`: indices mean other nodes from here on, also those of the picture. */
+    private readonly events: { came(): void; anew(): void; failed(error: unknown): void },
   ) {}
 
   /** Another key or another history: nothing that was known is true any more. */
@@ -42,7 +43,10 @@ export class Loader {
       for (let next = this.next(); next; next = this.next()) {
         const add = await next();
         if (generation !== this.generation) return;
-        if (!add()) this.timeline.clear(); // the tables were made anew: indices may mean other nodes
+        if (!add()) {
+          this.timeline.clear();
+          this.events.anew();
+        }
         this.events.came();
       }
     } catch (error) {
@@ -67,6 +71,8 @@ export class Loader {
         if (!missing) continue;
         return async () => {
           const chunk = await source.chunk(missing.after, missing.limit, timeline.epoch);
+          // A log that is shorter than it was said to be (a database that was restored) is not asked for ever.
+          if (!chunk.frames.length) this.period.head = Math.min(this.period.head, chunk.head);
           return () => timeline.addChunk(chunk);
         };
       }

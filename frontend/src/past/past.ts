@@ -1,5 +1,7 @@
 // The map of the past. The picture is one moment of the log; a slider over the events, two keys and a player lead to
 // others, from what the timeline knows here. Nothing live is painted: the socket only tells how far the log has got.
+// Beside what entries/map.ts names it uses parts/past_band.html and parts/past_time.html; data-shown on #rack-map is the
+// seq that the picture is of.
 import type { MapApp } from '../map/app';
 import type { Model } from '../map/model';
 import type { Message } from '../map/protocol';
@@ -59,6 +61,8 @@ class Travel implements Past {
   private wanted: number;
   private shown: number | null = null;
   private playing = false;
+  /** Whether the event that was stepped to has been told to screen readers. */
+  private announced = true;
   private cancelSettled: (() => void) | null = null;
 
   constructor(private readonly app: MapApp, private readonly tools: Tools, private readonly source: Source, at: number, private readonly leave: () => void) {
@@ -67,6 +71,7 @@ class Travel implements Past {
     this.period.head = at;
     this.loader = new Loader(this.timeline, source, this.period, {
       came: () => this.show(),
+      anew: () => { this.shown = null; },
       failed: (error) => this.failed(error),
     });
     this.bar = new TimeBar(app, this.timeline, this.times, {
@@ -90,8 +95,8 @@ class Travel implements Past {
 
   step(by: number): void {
     this.play(false);
+    this.announced = false;
     this.seek(this.wanted + by);
-    this.app.frame.announce(this.bar.sentence(this.wanted));
   }
 
   back(): void { this.leave(); }
@@ -130,12 +135,17 @@ class Travel implements Past {
       }
       const first = this.shown === null;
       this.shown = wanted;
+      app.host.dataset['shown'] = String(wanted);
       app.forget();
       app.pill.show('paused', wanted, 0);
       if (first) app.explain();
       else this.settle();
     }
     this.bar.show(wanted, this.shown, this.period.head);
+    const sentence = this.shown === wanted ? this.bar.sentence(wanted) : '';
+    if (this.announced || !sentence) return;
+    this.announced = true;
+    app.frame.announce(sentence);
   }
 
   /** What costs the server something, or would flicker, waits until the slider rests. */
