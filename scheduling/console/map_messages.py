@@ -45,18 +45,17 @@ MESSAGES: dict[str, Any] = {
     "close": _("Close"),
     "pastEvent": _("event {seq}"),
     "pastAhead": _("Live has moved on by {count} events."),
+    "pastAheadOne": _("Live has moved on by 1 event."),
+    "pastAheadNone": _("Nothing has happened since."),
     "pastValue": _("Event {seq}, {time}: {sentence}"),
     "pastPlay": _("Play"),
     "pastStop": _("Stop"),
     "pastLoading": _("Loading this moment…"),
     "pastFailed": _("This moment could not be loaded: {error}"),
-    "pastShow": _("Show event {seq}"),
     "pastCounts": _(
         "Of {all} nodes {added} added, {removed} removed, {state} with another state, rack or size, "
         "{owners} with other owners; {same} are the same."
     ),
-    "pastAdded": _("added since"),
-    "pastRemoved": _("removed since"),
     "pastChanged": _("at event {a}: {before} — at event {b}: {after}"),
     "pastAbsent": _("not there"),
 }

@@ -35,15 +35,14 @@ export type Key =
   | 'others' // others
   | 'pastEvent' // event {seq}
   | 'pastAhead' // Live has moved on by {count} events.
+  | 'pastAheadOne' // Live has moved on by 1 event.
+  | 'pastAheadNone' // Nothing has happened since.
   | 'pastValue' // Event {seq}, {time}: {sentence}
   | 'pastPlay' // Play
   | 'pastStop' // Stop
   | 'pastLoading' // Loading this moment…
   | 'pastFailed' // This moment could not be loaded: {error}
-  | 'pastShow' // Show event {seq}
   | 'pastCounts' // Of {all} nodes {added} added, {removed} removed, …
-  | 'pastAdded' // added since
-  | 'pastRemoved' // removed since
   | 'pastChanged' // at event {a}: {before} — at event {b}: {after}
   | 'pastAbsent'; // not there
 

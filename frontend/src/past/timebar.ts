@@ -84,7 +84,7 @@ export class TimeBar {
 
   playing(on: boolean): void {
     this.playButton?.setAttribute('aria-pressed', String(on));
-    this.playButton?.setAttribute('aria-label', this.app.messages.say(on ? 'pastStop' : 'pastPlay'));
+    write('past-play', this.app.messages.say(on ? 'pastStop' : 'pastPlay'));
   }
 
   failed(text: string): void { write('past-sentence', text); }
@@ -96,7 +96,7 @@ export class TimeBar {
     const step = this.timeline.step(seq);
     if (step) return this.times.text(step.at);
     const about = this.times.about(seq);
-    return about === null ? '' : `≈ ${this.times.text(about)}`;
+    return about === null ? '' : `${this.times.exact(seq) ? '' : '≈ '}${this.times.text(about)}`;
   }
 
   private when(): void {
@@ -106,7 +106,9 @@ export class TimeBar {
     write('past-ago', this.times.ago(at, Date.now()));
   }
 
-  private ahead(count: number): void { write('past-ahead', this.app.messages.say('pastAhead', { count: Math.max(0, count) })); }
+  private ahead(count: number): void {
+    write('past-ahead', this.app.messages.say(count > 1 ? 'pastAhead' : count === 1 ? 'pastAheadOne' : 'pastAheadNone', { count }));
+  }
 
   private address(seq: number): string { return this.app.host.dataset['eventUrl']!.replace('__seq__', String(seq)); }
 

@@ -34,6 +34,9 @@ export class Times {
     return this.relative.format(-Math.floor(seconds / length), unit);
   }
 
+  /** Whether the time of the event is known from a mark. */
+  exact(seq: number): boolean { return this.marks.some((mark) => mark.seq === seq); }
+
   /** Between the marks around it, in proportion; null where there are none. */
   about(seq: number): number | null {
     const { marks } = this;
