@@ -473,6 +473,7 @@ export class MapApp implements MapActions {
   private restoreSelection(text: string): void { this.setCursor(found(this.model, this.layout, text), !this.loaded); }
 
   writeUrl(): void {
-    history.replaceState(history.state, '', location.pathname + written(location.search, this.url) + location.hash);
+    const query = written(location.search, this.url);
+    if (query !== location.search) history.replaceState(history.state, '', query || location.pathname);
   }
 }
