@@ -22,14 +22,18 @@ async function files(directory, suffix, { recursive = false } = {}) {
     .sort();
 }
 
-/** What the live map loads of ours, and what a page of the past loads on top of it, gzipped. */
-const BUDGETS = [[["theme.js", "console.js", "map.js"], 15 * 1024], [["past.js"], 8 * 1024]];
+/** What the live map loads of ours, and what a page of the past loads on top of it: kilobytes gzipped that are the aim,
+ * and those at which the build fails.
+ */
+const BUDGETS = [[["theme.js", "console.js", "map.js"], 15, 16], [["past.js"], 7, 8]];
 
 async function weigh(directory) {
-  for (const [names, budget] of BUDGETS) {
+  for (const [names, aim, most] of BUDGETS) {
     let total = 0;
     for (const name of names) total += gzipSync(await readFile(join(directory, name)), { level: 9 }).length;
-    if (total > budget) throw new Error(`${names.join(" + ")}: ${total} bytes gzipped, the budget is ${budget}`);
+    const said = `${names.join(" + ")}: ${total} bytes gzipped, ${aim * 1024} are the aim`;
+    if (total > most * 1024) throw new Error(said);
+    if (total > aim * 1024) console.warn(said);
   }
 }
 

@@ -16,7 +16,8 @@ import { hit, layout, nodeY, slotX, slotY, type Hit, type Layout } from './layou
 import { Links } from './links';
 import { pageMessages } from './messages';
 import { Model, type Touched } from './model';
-import type { Past, Tools } from '../past/past';
+import type * as PastModule from '../modules/past';
+import type { Past } from '../past/past';
 import { palette } from './palette';
 import type { Delta, Kpi, Message, Snapshot } from './protocol';
 import { Renderer, type Mark, type Scene } from './render';
@@ -114,17 +115,16 @@ export class MapApp implements MapActions {
     new ResizeObserver(() => this.resized()).observe(this.host);
     document.addEventListener('tas:theme', () => this.retheme());
     matchMedia('(forced-colors: active)').addEventListener('change', () => this.retheme());
-    // What the address asks for is there before the first picture.
-    if (this.url.q || this.url.color === 'podgroup') void this.load().then(() => this.begin(), (error) => this.failed(error));
-    else this.begin();
+    void this.begin().catch((error) => this.failed(error));
   }
 
-  private begin(): void {
+  private async begin(): Promise<void> {
+    // What the address asks for is there before the first picture.
+    if (this.url.q || this.url.color === 'podgroup') await this.load();
     const script = this.host.dataset['pastScript'];
     if (script) {
-      import(script).then((module: { start(app: MapApp, tools: Tools): Past }) => {
-        this.past = module.start(this, { Model, written, browserClock, ...lib });
-      }).catch((error) => this.failed(error));
+      const { start } = await import(script) as typeof PastModule;
+      this.past = start(this, { Model, written, browserClock, ...lib });
       return;
     }
     document.getElementById('map-past')?.addEventListener('click', (event) => {
