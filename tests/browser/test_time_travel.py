@@ -350,6 +350,7 @@ def test_ten_thousand_nodes_are_scrubbed_smoothly(
         page.wait_for_selector(ready(last - back))
     page.locator("#search").fill("state:cordoned")
     until(page, "document.getElementById('map-sentence').textContent === '20 nodes match'")
+    page.locator("#map-group").get_by_text(f"As of event {last - 20:,},").wait_for()
     screenshot(page, "map-past-10000")
 
 
