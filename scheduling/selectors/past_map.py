@@ -191,7 +191,7 @@ class Picture:
             if pod.node and not pod.finished:
                 held[pod.node][pod.group_key] += _devices(pod.shape.requests)
         for name in self.state.nodes:
-            self._put(name, sorted(held[name].items()))
+            self._put(name, sorted(held[name].items()) if name in held else [])
         self._waiting = {key for key in self.state.group_keys() if group_status(self.state, key) in WAITING}
 
     def renew_node(self, name: str) -> bool:
@@ -238,7 +238,7 @@ class Picture:
 
     def _put(self, name: str, occupants: list[tuple[str, int]]) -> None:
         node = self.state.nodes[name]
-        bits = rack_map.state_bits(node.unschedulable, node.ready, _tainted(node))
+        bits = rack_map.state_bits(node.unschedulable, node.ready, bool(node.taints) and _tainted(node))
         index, domain = self._index(name), _domain(node, self.key)
         entry = Entry(index, name, domain, bits, _devices(node.allocatable), occupants)
         self.entries[name] = entry
@@ -251,7 +251,7 @@ class Picture:
         return index
 
     def _count(self, entry: Entry, sign: int) -> None:
-        used = entry.gpus_used
+        used = entry.gpus_used if entry.occupants else 0
         self._all += sign * entry.gpus
         self._used += sign * used
         if entry.domain is None:
@@ -270,7 +270,10 @@ def _devices(amounts: tuple[tuple[str, int], ...]) -> int:
 def _domain(node: Node, key: str) -> str | None:
     if key == NUMA_KEY:
         return node.name if node.zones else None
-    return node.label(key)
+    for name, value in node.labels:
+        if name == key:
+            return value
+    return None
 
 
 def _tainted(node: Node) -> bool:

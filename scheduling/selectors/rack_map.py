@@ -80,9 +80,11 @@ class Columns(TypedDict):
     owners: list[int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
-    """One node. ``occupants``: (group key or "", GPUs) of what is on it, by key."""
+    """One node, never changed; not frozen, because there are ten thousand of them and that costs time.
+    ``occupants``: (group key or "", GPUs) of what is on it, by key.
+    """
 
     index: int
     name: str

@@ -60,6 +60,7 @@ class Travel implements Past {
   /** The moment that is asked for, and the one that the picture is of: null before there is one. */
   private wanted: number;
   private shown: number | null = null;
+  private entered = false;
   private playing = false;
   /** Whether the event that was stepped to has been told to screen readers. */
   private announced = true;
@@ -133,13 +134,14 @@ class Travel implements Past {
         }
         if (way.kpi) app.patched(touched, way.kpi);
       }
-      const first = this.shown === null;
       this.shown = wanted;
       app.host.dataset['shown'] = String(wanted);
       app.forget();
       app.pill.show('paused', wanted, 0);
-      if (first) app.explain();
-      else this.settle();
+      // The first picture is what the page was rendered for, and its address stays as it was given.
+      if (this.entered) this.settle();
+      else app.explain();
+      this.entered = true;
     }
     this.bar.show(wanted, this.shown, this.period.head);
     const sentence = this.shown === wanted ? this.bar.sentence(wanted) : '';

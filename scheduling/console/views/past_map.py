@@ -30,8 +30,8 @@ def show_past(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         shown = moment(cluster, at)
         other = moment(cluster, against) if against else None
     except BadMoment as error:
-        context = {"sentence": wording.sentence(error), "asked": at, "asked_against": against}
-        return show(request, "map_moment.html", context, cluster=cluster, here="map", status=404)
+        asked = {"sentence": wording.sentence(error), "asked": at, "asked_against": against}
+        return show(request, "map_moment.html", asked, cluster=cluster, here="map", status=404)
     state = past_states.state_at(cluster, shown.seq)
     keys = past_map.topology_keys(state)
     key = request.GET.get("key") or default_of(keys)
@@ -70,7 +70,7 @@ def frame(cluster: Cluster, state: ClusterState, shown: Moment) -> dict[str, Any
     """What every page in the past has in place of what is true now. Nothing can be changed from there."""
     off = [gate for gate in TAS_GATES if not state.gates.get(gate, False)]
     return {
-        "moment": shown,
+        "past_moment": shown,
         "ahead": clusters.head(cluster) - shown.seq,
         "off_gates": off,
         "enforced": not off,
