@@ -65,6 +65,7 @@ class Travel implements Past {
   /** Whether the event that was stepped to has been told to screen readers. */
   private announced = true;
   private cancelSettled: (() => void) | null = null;
+  private cancelTick: (() => void) | null = null;
 
   constructor(private readonly app: MapApp, private readonly tools: Tools, private readonly source: Source, at: number, private readonly leave: () => void) {
     this.times = new Times(app.host.dataset['zone'] ?? 'UTC');
@@ -170,14 +171,14 @@ class Travel implements Past {
     if (on === this.playing) return;
     this.playing = on;
     this.bar.playing(on);
+    this.cancelTick?.();
     if (on) this.tick();
   }
 
   private tick(): void {
     // Who asked for less motion is shown one event a second.
     const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-    this.tools.browserClock.after(still ? 1000 : 200, () => {
-      if (!this.playing) return;
+    this.cancelTick = this.tools.browserClock.after(still ? 1000 : 200, () => {
       if (this.wanted >= this.period.head) {
         this.play(false);
         return;
