@@ -8,7 +8,7 @@
 | 404 | not_found | no such cluster, object or event |
 | 405 | not_allowed | the address does not take this method; `Allow` has those it takes |
 | 409 | conflict | others wrote first, again and again; or the Idempotency-Key stands for another request |
-| 410 | gone | the map deltas asked for are not kept any more: take a snapshot; or the event is archived |
+| 410 | gone | the map has another history: take a snapshot; or the event is archived |
 | 413 | too_large | the body is larger than the server takes |
 | 422 | refused | understood and not accepted; nothing was stored |
 | 500 | error | the console failed; nothing was half done |

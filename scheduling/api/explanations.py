@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.http import HttpRequest
-from ninja import Field, Router, Schema
+from ninja import Field, Query, Router, Schema
 
 from scheduling.api.auth import VIEW, access
 from scheduling.api.commands import find_cluster
 from scheduling.api.errors import errors
+from scheduling.api.moments import find_moment
 from scheduling.api.remedies import (
     CensusOut,
     ChangeSetOut,
@@ -116,19 +117,27 @@ class ExplanationOut(Schema):
 
 @router.get(
     "/{cluster}/podgroups/{namespace}/{name}/explanation",
-    response={200: ExplanationOut, **errors(404)},
+    response={200: ExplanationOut, **errors(404, 410, 422)},
     summary="Explain a PodGroup",
     **access(VIEW),
 )
-def get_explanation(request: HttpRequest, cluster: str, namespace: str, name: str) -> ExplanationOut:
-    """Decides the group on the state as it is now, and changes nothing.
+def get_explanation(
+    request: HttpRequest,
+    cluster: str,
+    namespace: str,
+    name: str,
+    at: str = Query("", description="A past moment: the seq of an event, or a time in ISO 8601."),
+) -> ExplanationOut:
+    """Decides the group on the state as it is now, or as it was at a past moment, and changes nothing.
 
     Every domain comes with how many members fit, what it is short of and which nodes are left out for
     what. Change sets say what would make the group run; each was decided on a state with the changes
     made. `upstream` is what kube-scheduler would do. Sentences are in the language that `Accept-Language`
     asks for.
     """
-    return explanation_out(investigate(cluster=find_cluster(cluster), namespace=namespace, name=name))
+    found = find_cluster(cluster)
+    seq = find_moment(found, at).seq if at else None
+    return explanation_out(investigate(cluster=found, namespace=namespace, name=name, seq=seq))
 
 
 def explanation_out(found: Investigation) -> ExplanationOut:

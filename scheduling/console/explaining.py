@@ -16,6 +16,7 @@ from scheduling.engine.reasons import Reason, Verdict
 from scheduling.ledger.store import to_datetime
 from scheduling.models import Cluster, PodGroupRow
 from scheduling.selectors import clusters, history, pending, pod_groups
+from scheduling.selectors.past_groups import PastGroup
 from scheduling.services.explain import NEAR, Explanation, explain
 from scheduling.services.problems import Refused
 from scheduling.services.standing import Standing, standings
@@ -169,11 +170,21 @@ def context(cluster: Cluster, row: PodGroupRow, *, every_domain: bool = False) -
     except Refused:
         # It ended between the two reads; the page says what was last decided, and is about to be refreshed.
         return _of_row(cluster, row)
+    return _explained(explanation, row.status, every_domain=every_domain)
+
+
+def past_context(cluster: Cluster, group: PastGroup, seq: int) -> dict[str, Any]:
+    """As ``context``, for a group as it was after event ``seq``."""
+    explanation = explain(cluster=cluster, namespace=group.namespace, name=group.name, seq=seq)
+    return _explained(explanation, group.status)
+
+
+def _explained(explanation: Explanation, status: str, *, every_domain: bool = False) -> dict[str, Any]:
     decision = explanation.decision
     all_bound = decision.members > 0 and decision.bound == decision.members
-    if row.status == PodGroupRow.Status.FINISHED:
+    if status == PodGroupRow.Status.FINISHED:
         said = decisions.finished_sentences()
-    elif all_bound and row.status == PodGroupRow.Status.SCHEDULED:
+    elif all_bound and status == PodGroupRow.Status.SCHEDULED:
         said = decisions.bound_sentences(decisions.facts_of_decision(decision))
     else:
         said = explanation_sentences(explanation)

@@ -43,9 +43,34 @@ MESSAGES: dict[str, Any] = {
     "column_free": _("Free"),
     "others": _("others"),
     "close": _("Close"),
+    "pastEvent": _("event {seq}"),
+    "pastAhead": _("Live has moved on by {count} events."),
+    "pastAheadOne": _("Live has moved on by 1 event."),
+    "pastAheadNone": _("Nothing has happened since."),
+    "pastValue": _("Event {seq}, {time}: {sentence}"),
+    "pastPlay": _("Play"),
+    "pastStop": _("Stop"),
+    "pastLoading": _("Loading this moment…"),
+    "pastFailed": _("This moment could not be loaded: {error}"),
+    "pastCounts": _(
+        "Of {all} nodes {added} added, {removed} removed, {state} with another state, rack or size, "
+        "{owners} with other owners; {same} are the same."
+    ),
+    "pastChanged": _("at event {a}: {before} — at event {b}: {after}"),
+    "pastAbsent": _("not there"),
 }
+PAST: dict[str, Any] = {
+    "openNode": _("The node as it is now"),
+    "openDomain": _("The domain as it is now"),
+}
+"""What is said otherwise beside a picture of the past."""
 
 
 def messages() -> dict[str, str]:
     """Ready for a JSON block in the page."""
     return {key: str(text) for key, text in MESSAGES.items()}
+
+
+def past_messages() -> dict[str, str]:
+    """As ``messages``, for a map of the past."""
+    return messages() | {key: str(text) for key, text in PAST.items()}

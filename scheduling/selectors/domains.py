@@ -115,10 +115,10 @@ def _zone_rows(cluster: Cluster) -> list[DomainRow]:
     usable = set(
         NodeRow.objects.filter(_live(cluster), ready=True, unschedulable=False).values_list("name", flat=True)
     )
-    return [_of_zone(zone, zone.node in usable) for zone in numa.rooms(cluster)]
+    return [of_zone(zone, zone.node in usable) for zone in numa.rooms(cluster)]
 
 
-def _of_zone(zone: ZoneRoom, usable: bool) -> DomainRow:
+def of_zone(zone: ZoneRoom, usable: bool) -> DomainRow:
     """What is not certain to be free counts as used."""
     total = gpus(dict(zone.allocatable))
     free = max(0, gpus(dict(zone.free)))

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypedDict
 
@@ -77,6 +78,24 @@ class Columns(TypedDict):
     state: list[int]
     gpus: list[int]
     owners: list[int]
+
+
+@dataclass(slots=True)
+class Entry:
+    """One node, never changed; not frozen, because there are ten thousand of them and that costs time.
+    ``occupants``: (group key or "", GPUs) of what is on it, by key.
+    """
+
+    index: int
+    name: str
+    domain: str | None
+    state: int
+    gpus: int
+    occupants: list[tuple[str, int]]
+
+    @property
+    def gpus_used(self) -> int:
+        return sum(amount for _, amount in self.occupants)
 
 
 class Snapshot(TypedDict):
@@ -150,19 +169,30 @@ def snapshot(cluster: Cluster, key: str | None = None) -> Snapshot:
             )
         )
         all_labels = [orjson.loads(row[2]) for row in rows]
-        keys = _topology_keys(cluster, all_labels, sum(row[9] for row in rows))
-        key = key or _default(keys)
+        keys = topology_keys_of(_keys_in_use(cluster), all_labels, sum(row[9] for row in rows))
+        key = key or default_of(keys)
         headline = kpi(cluster, key)
 
     values = [row[8] for row in rows] if key == NUMA_KEY else [labels.get(key) for labels in all_labels]
-    domains = sorted({value for value in values if value is not None}, key=_natural)
+    entries = [
+        Entry(row[0], row[1], value, _state(row[4], row[5], row[3]), row[6], _occupants(row[7]))
+        for row, value in zip(rows, values, strict=True)
+    ]
+    return assembled(epoch, seq, key, keys, entries, headline)
+
+
+def assembled(
+    epoch: int, seq: int, key: str, keys: list[TopologyKey], entries: list[Entry], headline: Kpi
+) -> Snapshot:
+    """The columns of nodes that are there, given by index."""
+    domains = sorted({entry.domain for entry in entries if entry.domain is not None}, key=_natural)
     domain_index: dict[str | None, int] = {name: number for number, name in enumerate(domains)}
     group_index: dict[str, int] = {}
     owners: list[int] = []
-    for row in rows:
-        runs = _runs(row[7], group_index)
-        owners.append(len(runs))
-        for run in runs:
+    for entry in entries:
+        found = runs(entry.occupants, group_index)
+        owners.append(len(found))
+        for run in found:
             owners += run
     return {
         "v": VERSION,
@@ -173,11 +203,11 @@ def snapshot(cluster: Cluster, key: str | None = None) -> Snapshot:
         "domains": domains,
         "groups": list(group_index),
         "nodes": {
-            "index": [row[0] for row in rows],
-            "name": [row[1] for row in rows],
-            "domain": [domain_index.get(value, -1) for value in values],
-            "state": [_state(row[4], row[5], row[3]) for row in rows],
-            "gpus": [row[6] for row in rows],
+            "index": [entry.index for entry in entries],
+            "name": [entry.name for entry in entries],
+            "domain": [domain_index.get(entry.domain, -1) for entry in entries],
+            "state": [entry.state for entry in entries],
+            "gpus": [entry.gpus for entry in entries],
             "owners": owners,
         },
         "kpi": headline,
@@ -213,7 +243,7 @@ def delta(cluster: Cluster, key: str, since: int) -> Delta | None:
     nodes: list[list[Any]] = []
     for index, name, domain, taints, unschedulable, ready, gpus, occupants, removed in rows:
         state = _state(unschedulable, ready, taints) | (REMOVED if removed else 0)
-        nodes.append([index, name, domain, state, gpus, *_runs(occupants, group_index)])
+        nodes.append([index, name, domain, state, gpus, *runs(_occupants(occupants), group_index)])
     return {
         "t": "delta",
         "epoch": epoch,
@@ -258,25 +288,18 @@ def topology_keys(cluster: Cluster) -> list[TopologyKey]:
     with one_moment():
         rows = list(_nodes(cluster).filter(removed=False).values_list(_text("labels"), numa.how_many()))
         all_labels = [orjson.loads(labels) for labels, _ in rows]
-        return _topology_keys(cluster, all_labels, sum(zones for _, zones in rows))
+        return topology_keys_of(_keys_in_use(cluster), all_labels, sum(zones for _, zones in rows))
 
 
 def default_key(cluster: Cluster) -> str:
     """The key most used by PodGroups, else a rack-like one, "" when the nodes carry none."""
-    return _default(topology_keys(cluster))
+    return default_of(topology_keys(cluster))
 
 
-def _topology_keys(cluster: Cluster, all_labels: list[dict[str, str]], zones: int) -> list[TopologyKey]:
-    """Keys that open PodGroups name, keys whose name says that they are about topology, and NUMA zones
-    (``zones``: how many).
+def topology_keys_of(used: dict[str, int], all_labels: list[dict[str, str]], zones: int) -> list[TopologyKey]:
+    """``used``: how many open PodGroups name each key; ``all_labels``: of every node; ``zones``: how many
+    NUMA zones there are. Beside keys in use those whose name says that they are about topology.
     """
-    used = dict(
-        PodGroupRow.objects.filter(cluster=cluster, closed=False)
-        .exclude(topology_key="")
-        .values_list("topology_key")
-        .annotate(groups=Count("pk"))
-        .order_by()
-    )
     names = set(used).union(key for key in set().union(*all_labels) if _TOPOLOGY_WORD.search(key))
     names.discard(NUMA_KEY)
     values = {key: {labels[key] for labels in all_labels if key in labels} for key in names}
@@ -289,8 +312,18 @@ def _topology_keys(cluster: Cluster, all_labels: list[dict[str, str]], zones: in
     return sorted(keys, key=lambda entry: (-entry["groups"], "rack" not in entry["key"], entry["key"]))
 
 
-def _default(keys: list[TopologyKey]) -> str:
+def default_of(keys: list[TopologyKey]) -> str:
     return keys[0]["key"] if keys else ""
+
+
+def _keys_in_use(cluster: Cluster) -> dict[str, int]:
+    return dict(
+        PodGroupRow.objects.filter(cluster=cluster, closed=False)
+        .exclude(topology_key="")
+        .values_list("topology_key")
+        .annotate(groups=Count("pk"))
+        .order_by()
+    )
 
 
 def _nodes(cluster: Cluster) -> QuerySet[NodeRow]:
@@ -312,27 +345,33 @@ def _domain(key: str) -> Func | Case:
 
 
 def _state(unschedulable: bool, ready: bool, taints: str) -> int:
-    return (
-        (CORDONED if unschedulable else 0)
-        | (0 if ready else NOT_READY)
-        | (TAINTED if _tainted(taints) else 0)
-    )
+    return state_bits(unschedulable, ready, _tainted(taints))
+
+
+def state_bits(unschedulable: bool, ready: bool, tainted: bool) -> int:
+    return (CORDONED if unschedulable else 0) | (0 if ready else NOT_READY) | (TAINTED if tainted else 0)
 
 
 @lru_cache(maxsize=1024)
 def _tainted(taints: str) -> bool:
     """Nodes are many and their lists of taints few."""
-    return any(
-        effect in ("NoSchedule", "NoExecute") and not key.startswith("node.kubernetes.io/")
-        for key, _, effect in orjson.loads(taints)
-    )
+    return any(keeps_away(key, effect) for key, _, effect in orjson.loads(taints))
 
 
-def _runs(occupants: str, group_index: dict[str, int]) -> list[list[int]]:
+def keeps_away(key: str, effect: str) -> bool:
+    """Whether a taint makes its node TAINTED."""
+    return effect in ("NoSchedule", "NoExecute") and not key.startswith("node.kubernetes.io/")
+
+
+def _occupants(stored: str) -> list[tuple[str, int]]:
+    return [(group, gpus) for group, _, gpus in orjson.loads(stored)]
+
+
+def runs(occupants: Iterable[tuple[str, int]], group_index: dict[str, int]) -> list[list[int]]:
     """The runs of a node; groups not seen before are appended to ``group_index``."""
     return [
         [group_index.setdefault(group, len(group_index)) if group else -1, gpus]
-        for group, _, gpus in orjson.loads(occupants)
+        for group, gpus in occupants
         if group or gpus
     ]
 

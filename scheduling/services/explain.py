@@ -1,5 +1,5 @@
 """Why a group waits or where it would go, what would make it run, and what kube-scheduler would do: decided
-anew on the state at the head, nothing written.
+anew on the state at the head, or at an event of the past, nothing written.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scheduling.engine.profiles.compare import Comparison, compare
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from scheduling.models import Cluster
+from scheduling.selectors import past_states
 from scheduling.services.foreseeing import Foreseen, foresee
 from scheduling.services.problems import NOT_FOUND, Problem, Refused
 from scheduling.services.state import state_of
@@ -65,10 +66,12 @@ class Investigation:
     comparison: Comparison
 
 
-def explain(*, cluster: Cluster, namespace: str, name: str) -> Explanation:
-    """Raises Refused (NotFound) when neither a PodGroup nor a pod names the group."""
+def explain(*, cluster: Cluster, namespace: str, name: str, seq: int | None = None) -> Explanation:
+    """After event ``seq``, None for the newest. Raises Refused (NotFound) when neither a PodGroup nor a pod
+    names the group then.
+    """
     key = f"{namespace}/{name}"
-    state = _state(cluster, key)
+    state = _state(cluster, key, seq)
     return _explanation(state, key, foresee(state, key))
 
 
@@ -87,16 +90,16 @@ def comparison(*, cluster: Cluster, namespace: str, name: str) -> Comparison:
     return compare(foresee(_state(cluster, key), key).state, key)
 
 
-def investigate(*, cluster: Cluster, namespace: str, name: str) -> Investigation:
-    """All of it at once. Raises Refused as ``explain``."""
+def investigate(*, cluster: Cluster, namespace: str, name: str, seq: int | None = None) -> Investigation:
+    """All of it at once. ``seq`` as in ``explain``, which says what is raised."""
     key = f"{namespace}/{name}"
-    state = _state(cluster, key)
+    state = _state(cluster, key, seq)
     found = foresee(state, key)
     return Investigation(_explanation(state, key, found), change_sets(state, key), compare(found.state, key))
 
 
-def _state(cluster: Cluster, key: str) -> ClusterState:
-    state = state_of(cluster)
+def _state(cluster: Cluster, key: str, seq: int | None = None) -> ClusterState:
+    state = state_of(cluster) if seq is None else past_states.state_at(cluster, seq)
     if key not in state.groups and not state.pods_naming(key):
         namespace, _, name = key.partition("/")
         raise Refused(

@@ -4,73 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
-from django.test import Client
 
 from scheduling.console import map_messages
 from scheduling.models import Cluster
-from scheduling.services.clusters import ImportRequest, import_cluster
 from scheduling.services.cycles import run_cycle
 from scheduling.services.nodes import cordon, uncordon
-from tests.api.support import dump, gang, node
+from tests.api.support import gang, node
+from tests.browser.support import CORDON, FITS, LIVE, PICK, grown, pixels, sentence, until, wait_for_pixels
 
 ROOT = Path(__file__).resolve().parents[2]
-LIVE = "#live-pill[data-state=live]"
-CORDON = (240, 196, 25)  # --cordon of the light theme
-PICK = (200, 80, 10)  # --pick
-FITS = (0, 95, 184)  # --fits
-
-COUNT_PIXELS = """([which, colour]) => {
-  const canvas = document.querySelectorAll('#rack-map canvas')[which];
-  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-  let count = 0;
-  for (let i = 0; i < data.length; i += 4) {
-    if (data[i + 3] > 200 && colour.every((part, n) => Math.abs(data[i + n] - part) < 8)) count++;
-  }
-  return count;
-}"""
-
-
-def pixels(page: Any, colour: tuple[int, int, int], *, overlay: bool = False) -> int:
-    """How many pixels of a colour the lower or upper canvas has."""
-    count: int = page.evaluate(COUNT_PIXELS, [int(overlay), list(colour)])
-    return count
-
-
-def until(page: Any, expression: str, argument: Any = None, *, seconds: float = 10) -> None:
-    """Wait for an expression to be true. Playwright's own waiting evaluates text in the page, which the
-    page's policy forbids."""
-    deadline = time.monotonic() + seconds
-    while not page.evaluate(expression, argument):
-        assert time.monotonic() < deadline, f"not within {seconds} s: {expression}"
-        page.wait_for_timeout(50)
-
-
-def wait_for_pixels(
-    page: Any, colour: tuple[int, int, int], *, overlay: bool = False, none: bool = False
-) -> None:
-    comparison = "=== 0" if none else "> 0"
-    until(page, f"argument => ({COUNT_PIXELS})(argument) {comparison}", [int(overlay), list(colour)])
-
-
-def sentence(page: Any) -> str:
-    text: str = page.locator("#map-sentence").inner_text()
-    return text
-
-
-def grown(racks: int, *more: dict[str, Any]) -> Cluster:
-    """`demo`: racks of 16 nodes with 8 GPUs."""
-    nodes = [node(f"gpu-{r:04d}-{n:02d}", f"rack-{r:04d}") for r in range(racks) for n in range(16)]
-    request = ImportRequest(data=dump(*nodes, *more), mode="simulated", gates=None)
-    import_cluster(name="demo", request=request, actor="test")
-    return Cluster.objects.get(name="demo")
 
 
 @pytest.fixture
@@ -79,36 +27,6 @@ def cluster(live_stack: Any) -> Cluster:
     made = grown(15, node("loose", None), *gang("runs", 3), *gang("waits", 17))
     run_cycle(made.pk)
     return made
-
-
-@pytest.fixture
-def visit(browser: Any, live_stack: Any) -> Iterator[Callable[..., Any]]:
-    """`visit(path)`: a signed-in page at the path; any error in it fails the test."""
-    client = Client()
-    client.force_login(User.objects.create_superuser("ops"))
-    contexts: list[Any] = []
-    faults: list[str] = []
-
-    def open_page(path: str, *, theme: str = "light", width: int = 1600, before: Any = None) -> Any:
-        context = browser.new_context(
-            base_url=live_stack.url, viewport={"width": width, "height": 950}, color_scheme=theme
-        )
-        contexts.append(context)
-        context.add_cookies(
-            [{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_stack.url}]
-        )
-        page = context.new_page()
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        if before:
-            before(page)
-        page.goto(path)
-        page.wait_for_selector(LIVE)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert faults == []
 
 
 def test_a_cordon_is_painted_and_said_without_a_reload(cluster: Cluster, visit: Callable[..., Any]) -> None:
@@ -191,7 +109,7 @@ def test_shortcuts_do_not_fire_while_one_types(cluster: Cluster, visit: Callable
 def test_search_counts_and_the_address_brings_it_back(cluster: Cluster, visit: Callable[..., Any]) -> None:
     page = visit("/c/demo/map")
     page.locator("#search").fill("rack:rack-0003 free>=8")
-    assert re.fullmatch(r"1[3-6] nodes match", sentence(page))
+    until(page, "/^1[3-6] nodes match$/.test(document.getElementById('map-sentence').textContent)")
     address = page.url
     assert "q=rack%3Arack-0003+free%3E%3D8" in address
     page.goto(address)
@@ -325,7 +243,7 @@ def test_ten_thousand_nodes_are_shown_whole_and_stay_live(
     page = visit("/c/demo/map")
     assert page.locator("[data-kpi=nodes]").inner_text() == "10,000"
     page.locator("#search").fill("rack-0624")
-    assert sentence(page) == "16 nodes match"
+    until(page, "document.getElementById('map-sentence').textContent === '16 nodes match'")
     page.locator("#search").fill("")
     assert pixels(page, CORDON) == 0
     cordon(cluster=cluster, node="gpu-0624-15", actor="test")

@@ -57,6 +57,10 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
 VARIANTS = {
     "map as a table": ("map", "?view=table"),
     "map with a group": ("map", "?pg=team-a/wide"),
+    "map of the past": ("map", "?at=9&pg=team-a/wide"),
+    "map of the past as a table": ("map", "?at=9&view=table"),
+    "two moments on the map": ("map", "?at=9&against=3"),
+    "group of the past beside the map": ("map-group", "?at=9&pg=team-a/wide"),
     "all domains": ("pod-group", "?domains=all"),
     "group as YAML": ("pod-group", "?tab=yaml"),
     "submit YAML": ("submit", "?tab=yaml"),

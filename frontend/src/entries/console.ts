@@ -1,13 +1,12 @@
-// Every page: status pill, refresh of its parts when the log grows, theme, keys, copy buttons.
+// Every page: status pill, refresh of its parts when the log grows, theme, keys.
 //
 // Markup it uses, all optional:
 //   <body data-ws-url data-seq data-g-map data-g-pending data-g-history data-g-settings data-prev data-next>
 //   <span class="pill" id="live-pill" role="status" data-live data-catching data-stale="… {time}" data-paused>
 //     <span class="dot"></span><span data-text></span> <span class="mono" data-seq></span></span>
-//   #search, #theme-toggle, #help-toggle, dialog#help, #shortcuts-toggle, .copy[data-copy|data-copy-from][data-done]
+//   #search, #theme-toggle, #help-toggle, dialog#help, #shortcuts-toggle
 // Parts refresh by hx-trigger="tas:advanced from:body". On the map page the map has the only socket (entries/map.ts).
 import { Advance, tellBody } from '../lib/advance';
-import { bindCopy } from '../lib/copy';
 import { Pill } from '../lib/pill';
 import { share } from '../lib/shared';
 import { bindShortcuts, typing } from '../lib/shortcuts';
@@ -39,7 +38,6 @@ function listen(path: string): void {
 
 share({ Advance, LiveSocket, Pill, browserClock, socketUrl, tellBody, typing });
 bindShortcuts();
-bindCopy();
 // "The zone of this browser" in the user's settings: the server prints times, so it has to be told.
 document.cookie = `tas_browser_zone=${Intl.DateTimeFormat().resolvedOptions().timeZone}; path=/; max-age=31536000; samesite=lax`;
 const path = document.body.dataset['wsUrl'];

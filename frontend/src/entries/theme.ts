@@ -1,4 +1,6 @@
 // Sets the theme before the first paint: loaded as a blocking script in <head>, so that no page flashes.
-import { apply, chosen } from '../lib/theme';
+import { shareTheme } from '../lib/shared';
+import { apply, chosen, store, stored, toggle } from '../lib/theme';
 
 apply(chosen());
+shareTheme({ store, stored, toggle });

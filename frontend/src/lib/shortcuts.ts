@@ -1,32 +1,32 @@
 // Keys that work anywhere: never while typing, never while an input method composes, and they can be switched off.
-import { store, stored, toggle as toggleTheme } from './theme';
+import { sharedTheme } from './shared';
 
+const { store, stored, toggle: toggleTheme } = sharedTheme();
 const OFF = 'tas-shortcuts-off';
 const CHORD_MS = 1500;
 
 export function typing(event: KeyboardEvent): boolean {
   const target = event.target as Element | null;
   return event.isComposing || event.keyCode === 229 || event.ctrlKey || event.metaKey || event.altKey
-    || !!target?.closest('input, textarea, select, [contenteditable], dialog[open]');
+    || !!target?.closest('input:not([type=range]), textarea, select, [contenteditable], dialog[open]');
 }
 
-function follow(address: string | undefined): void {
-  if (address) location.assign(address);
-}
+function follow(address: string): void { location.assign(address); }
 
 export function bindShortcuts(): void {
   const { dataset } = document.body;
   const places: Record<string, string | undefined> = { m: dataset['gMap'], p: dataset['gPending'], h: dataset['gHistory'], s: dataset['gSettings'] };
   let chordUntil = 0;
-  const actions: Record<string, () => void> = {
+  const to = (address: string | undefined): (() => void) | undefined => address ? () => follow(address) : undefined;
+  const actions: Record<string, (() => void) | undefined> = {
     '/': () => {
       const search = document.getElementById('search') as HTMLInputElement | null;
       search?.focus();
       search?.select();
     },
     '?': showHelp,
-    '[': () => follow(dataset['prev']),
-    ']': () => follow(dataset['next']),
+    '[': to(dataset['prev']),
+    ']': to(dataset['next']),
     t: toggleTheme,
     g: () => { chordUntil = Date.now() + CHORD_MS; },
   };
@@ -34,7 +34,7 @@ export function bindShortcuts(): void {
     if (event.defaultPrevented || typing(event) || stored(OFF)) return;
     const chord = Date.now() < chordUntil;
     chordUntil = 0;
-    const act = chord ? places[event.key] && (() => follow(places[event.key])) : actions[event.key];
+    const act = chord ? to(places[event.key]) : actions[event.key];
     if (!act) return;
     event.preventDefault();
     act();

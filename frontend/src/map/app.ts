@@ -1,4 +1,5 @@
-// The map page: holds model, layout and scene together, and answers what people and the feed do.
+// The map page: holds model, layout and scene together, and answers what people and the feed do. On a page of the
+// past there is no feed: past/past.ts, loaded there only, brings the picture.
 import type { Advance } from '../lib/advance';
 import type { LiveState, Pill } from '../lib/pill';
 import { shared } from '../lib/shared';
@@ -6,19 +7,22 @@ import type { LiveSocket } from '../lib/socket';
 import { Refused, candidates as fetchCandidates, source } from './api';
 import { Controls } from './controls';
 import { Words, type Candidates } from './describe';
-import { NONE, found, named, nextAnomaly, nodesOf, step } from './cursor';
-import { Detail } from './detail';
+import { NONE, found, named, nodesOf, step } from './cursor';
+import type { Detail } from './detail';
 import { Feed } from './feed';
 import { Frame } from './frame';
 import { bindInput, type MapActions } from './input';
 import { hit, layout, nodeY, slotX, slotY, type Hit, type Layout } from './layout';
 import { Links } from './links';
 import { pageMessages } from './messages';
-import { Model } from './model';
+import { Model, type Touched } from './model';
+import type * as PastModule from '../modules/past';
+import type { Past } from '../past/past';
 import { palette } from './palette';
-import type { Delta, Message, Snapshot } from './protocol';
-import { Renderer, type Scene } from './render';
-import { parse, type Test } from './search';
+import type { Delta, Kpi, Message, Snapshot } from './protocol';
+import { Renderer, type Mark, type Scene } from './render';
+import type { Test } from './search';
+import type * as Extra from '../modules/extra';
 import { read, written, type ViewState } from './url';
 import { View } from './view';
 
@@ -29,21 +33,35 @@ const RANKED = 8;
 const FREE_AT_LEAST = 8;
 const EXPLAIN_MS = 3000;
 
+/** What a comparison of two moments has in place of the picture's own look and words. */
+export interface Compared {
+  faded(node: number): boolean;
+  mark: Mark;
+  node(node: number): string;
+  domain(name: string, nodes: number[]): string;
+}
+
 export class MapApp implements MapActions {
-  private readonly messages = pageMessages();
-  private readonly frame: Frame;
+  readonly messages = pageMessages();
+  readonly frame: Frame;
   private readonly renderer: Renderer;
-  private readonly words = new Words(this.messages);
-  private readonly links: Links;
-  private readonly detail: Detail;
-  private readonly controls: Controls;
+  readonly words = new Words(this.messages);
+  readonly links: Links;
+  /** Search, side panel, colours by group: loaded when they are asked for. */
+  private extra: typeof Extra | null = null;
+  private detail: Detail | null = null;
+  readonly controls: Controls;
   private readonly feed: Feed;
   private readonly socket: LiveSocket;
-  private readonly pill: Pill = new lib.Pill();
+  readonly pill: Pill = new lib.Pill();
   private readonly advance: Advance = new lib.Advance(browserClock, (seq) => this.advanced(seq));
   private readonly view = new View();
-  private readonly url: ViewState;
-  private model = new Model();
+  readonly url: ViewState;
+  /** The seq of a picture of the past, 0 on the live map. */
+  at = 0;
+  compared: Compared | null = null;
+  private past: Past | null = null;
+  model = new Model();
   private layout: Layout;
   private colours;
   private loaded = false;
@@ -56,7 +74,7 @@ export class MapApp implements MapActions {
   private socketKey: string | null = null;
   private explainedAt = 0;
 
-  constructor(private readonly host: HTMLElement) {
+  constructor(readonly host: HTMLElement) {
     const { dataset } = host;
     this.url = read(location.search);
     this.url.key ||= dataset['key'] ?? '';
@@ -66,11 +84,10 @@ export class MapApp implements MapActions {
     this.colours = palette(document.documentElement);
     this.layout = layout(this.model, 1, 1);
     this.links = new Links(dataset);
-    this.detail = new Detail(document.getElementById('map-detail'), this.words, this.messages, this.links);
     this.controls = new Controls(this.messages, {
       key: (key) => this.switchKey(key),
       color: (color) => this.setColor(color),
-      query: (line) => this.search(line),
+      query: (line) => void this.search(line),
       filters: () => this.recolour(),
       pick: (group) => this.pick(group),
     });
@@ -98,6 +115,22 @@ export class MapApp implements MapActions {
     new ResizeObserver(() => this.resized()).observe(this.host);
     document.addEventListener('tas:theme', () => this.retheme());
     matchMedia('(forced-colors: active)').addEventListener('change', () => this.retheme());
+    void this.begin().catch((error) => this.failed(error));
+  }
+
+  private async begin(): Promise<void> {
+    // What the address asks for is there before the first picture.
+    if (this.url.q || this.url.color === 'podgroup') await this.load();
+    const script = this.host.dataset['pastScript'];
+    if (script) {
+      const { start } = await import(script) as typeof PastModule;
+      this.past = start(this, { Model, written, browserClock, ...lib });
+      return;
+    }
+    document.getElementById('map-past')?.addEventListener('click', (event) => {
+      event.preventDefault();
+      this.step(-1);
+    });
     this.socket.watchPage();
     // The socket first, so that nothing is missed between snapshot and first message; it needs to know the key.
     if (this.url.key) this.connect(this.url.key);
@@ -113,38 +146,58 @@ export class MapApp implements MapActions {
   }
 
   private reset(snapshot: Snapshot): void {
-    const at = this.selection();
-    this.model = Model.from(snapshot);
-    this.url.key = snapshot.key;
+    const first = !this.loaded;
     this.connect(snapshot.key);
-    this.controls.keys(snapshot.keys, snapshot.key);
-    this.controls.kpi(snapshot.kpi);
-    this.query = parse(this.url.q);
+    this.show(Model.from(snapshot), snapshot);
+    this.explain();
+    // The page was rendered a moment ago; only a later snapshot is news to it.
+    if (!first) this.advance.to(snapshot.seq);
+  }
+
+  private async load(): Promise<void> {
+    if (this.extra) return;
+    this.extra = await import(this.host.dataset['extraScript']!) as typeof Extra;
+    this.detail ??= new this.extra.Detail(document.getElementById('map-detail'), this.words, this.messages, this.links);
+    this.query = this.extra.parse(this.url.q);
+  }
+
+  /** Another picture as a whole. */
+  show(model: Model, { key, keys, kpi }: Pick<Snapshot, 'key' | 'keys' | 'kpi'>): void {
+    const at = this.selection();
+    this.model = model;
+    this.url.key = key;
+    this.controls.keys(keys, key);
+    this.controls.kpi(kpi);
     this.relayout();
     this.restoreSelection(this.loaded ? at : this.url.sel);
-    if (snapshot.nodes.index.length) this.frame.hideNote();
-    else this.frame.showNote(this.messages.say('empty'), this.messages.say('emptyHint'));
-    this.explain();
+    this.noteEmpty();
     this.writeUrl();
-    // The page was rendered a moment ago; only a later snapshot is news to it.
-    if (this.loaded) this.advance.to(snapshot.seq);
     this.loaded = true;
   }
 
+  private noteEmpty(): void {
+    if (this.layout.order.length) this.frame.hideNote();
+    else this.frame.showNote(this.messages.say('empty'), this.messages.say('emptyHint'));
+  }
+
   private apply(delta: Delta): void {
-    const { nodes, moved } = this.model.apply(delta);
-    this.controls.kpi(delta.kpi);
+    this.patched(this.model.apply(delta), delta.kpi);
+    this.advance.to(delta.to);
+  }
+
+  /** The same picture with some nodes changed. */
+  patched({ nodes, moved }: Touched, kpi: Kpi): void {
+    this.controls.kpi(kpi);
     if (moved) {
       const at = this.selection();
       this.relayout();
       this.restoreSelection(at);
-      if (this.layout.order.length) this.frame.hideNote();
+      this.noteEmpty();
     } else if (nodes.length) {
       this.renderer.touch(nodes);
       this.resay(nodes);
     }
-    this.frame.changed(nodes);
-    this.advance.to(delta.to);
+    if (!this.at) this.frame.changed(nodes);
   }
 
   private showState(state: LiveState, seq: number, asOf: number): void {
@@ -152,12 +205,12 @@ export class MapApp implements MapActions {
     this.frame.stale(state === 'stale');
   }
 
-  private failed(error: unknown): void {
+  failed(error: unknown): void {
     if (error instanceof Refused) {
       this.frame.showNote(this.messages.say('signedOut'));
       this.frame.stale(true);
     } else if (!this.loaded) {
-      this.frame.showNote(this.messages.say('failed'), '', { text: this.messages.say('retry'), act: () => this.feed.restart() });
+      this.frame.showNote(this.messages.say('failed'), '', { text: this.messages.say('retry'), act: () => location.reload() });
     }
   }
 
@@ -186,11 +239,11 @@ export class MapApp implements MapActions {
   }
 
   /** The scene anew: after every change of filter, pick, colours or layout. */
-  private recolour(): void {
+  recolour(): void {
     const { model } = this;
-    const largest = this.url.color === 'podgroup' ? model.largestGroups(HUES) : [];
+    const largest = this.url.color === 'podgroup' && this.extra ? this.extra.largestGroups(model, HUES) : [];
     this.hues = new Map(largest.map((group, hue) => [group, hue]));
-    this.controls.legend(largest.map((group) => model.groups[group]!));
+    this.extra?.legend(largest.map((group) => model.groups[group]!), this.messages.say('others'));
     this.candidateDomains = new Set(this.ranked());
     this.renderer.show(this.scene());
   }
@@ -201,7 +254,8 @@ export class MapApp implements MapActions {
     const { freeOnly, anomaliesOnly } = this.controls;
     return {
       model, layout: this.layout, view: this.view, palette: this.colours, byGroup: this.url.color === 'podgroup', hues: this.hues, picked,
-      faded: (node) => (this.query !== null && !this.query(model, node))
+      mark: this.compared?.mark ?? null,
+      faded: (node) => this.compared?.faded(node) || (this.query !== null && !this.query(model, node))
         || (freeOnly && model.free(node) < FREE_AT_LEAST)
         || (anomaliesOnly && !model.anomalous(node))
         || (this.url.pg !== '' && !this.candidateDomains.has(model.domain[node]!) && !model.holds(node, picked)),
@@ -267,7 +321,7 @@ export class MapApp implements MapActions {
 
   move(dx: number, dy: number, within: boolean): void { this.setCursor(step(this.layout, this.cursor, dx, dy, within)); }
 
-  nextAnomaly(): void { this.setCursor(nextAnomaly(this.model, this.layout, this.cursor)); }
+  nextAnomaly(): void { void this.load().then(() => this.setCursor(this.extra!.nextAnomaly(this.model, this.layout, this.cursor))); }
 
   open(): void {
     const { cursor, model } = this;
@@ -284,13 +338,20 @@ export class MapApp implements MapActions {
     else if (this.cursor.block >= 0) this.setCursor(NONE);
     else if (this.url.pg) this.pick('');
     else if (this.url.q) {
-      this.search('');
+      void this.search('');
       this.controls.restore(this.url);
     } else if (!this.view.fitted) this.fit();
   }
 
+  /** From the live map into the past, at what is shown; there to the event before or after. */
+  step(by: number): void {
+    if (this.past) this.past.step(by);
+    else if (!this.at && by < 0 && this.feed.seq > 0) location.assign(written(`?at=${this.feed.seq}`, this.url));
+  }
+
   togglePause(): void {
-    if (this.feed.isPaused) this.feed.resume();
+    if (this.past) this.past.back();
+    else if (this.feed.isPaused) this.feed.resume();
     else this.feed.pause();
   }
 
@@ -301,7 +362,7 @@ export class MapApp implements MapActions {
 
   private setColor(color: ViewState['color']): void {
     this.url.color = color;
-    this.recolour();
+    void this.load().then(() => this.recolour());
     this.writeUrl();
   }
 
@@ -309,13 +370,19 @@ export class MapApp implements MapActions {
     this.url.key = key;
     this.setCursor(NONE);
     this.fit();
+    if (this.past) {
+      this.past.reload();
+      return;
+    }
     this.connect(key);
     this.feed.restart();
   }
 
-  private search(line: string): void {
+  private async search(line: string): Promise<void> {
     this.url.q = line.trim();
-    this.query = parse(line);
+    if (this.url.q) await this.load();
+    if (line.trim() !== this.url.q) return;
+    this.query = this.extra?.parse(line) ?? null;
     this.recolour();
     this.writeUrl();
     if (!this.query) {
@@ -338,17 +405,24 @@ export class MapApp implements MapActions {
     document.body.dispatchEvent(new CustomEvent('tas:pick', { detail: { group } }));
   }
 
-  private explain(): void {
-    const { pg } = this.url;
-    if (!pg) return;
+  /** What the picked group could do was true of another moment. */
+  forget(): void {
+    if (!this.candidates) return;
+    this.candidates = null;
+    this.recolour();
+  }
+
+  explain(): void {
+    const { at, url: { pg } } = this;
+    if (!pg || this.compared) return;
     this.explainedAt = Date.now();
     // A failure leaves the map without outlines; the next news asks again, and the group's page tells what is wrong.
-    fetchCandidates(this.links.explanation(pg)).then((found) => {
-      if (pg !== this.url.pg) return;
+    fetchCandidates(this.links.explanation(pg) + (at ? `?at=${at}` : '')).then((found) => {
+      if (pg !== this.url.pg || at !== this.at) return;
       this.candidates = found;
       this.recolour();
       this.resay(null);
-    }, () => { if (pg === this.url.pg) this.candidates = null; });
+    }, () => { if (pg === this.url.pg && at === this.at) this.candidates = null; });
   }
 
   // ------------------------------------------------------------ selection and words
@@ -375,17 +449,20 @@ export class MapApp implements MapActions {
   /** Says again what is selected when it changed (null: in any case), sentence and side panel. */
   private resay(nodes: number[] | null): void {
     const { cursor } = this;
-    if (cursor.block < 0) { this.detail.clear(); return; }
+    if (cursor.block < 0) { this.detail?.clear(); return; }
     const shown = cursor.node >= 0 ? [cursor.node] : nodesOf(this.layout, cursor.block);
     if (nodes && !nodes.some((node) => shown.includes(node))) return;
     const text = this.sentence(cursor);
     this.frame.sentence(text, true);
-    if (cursor.node >= 0) this.detail.node(this.model, cursor.node, this.url.pg);
+    if (!this.detail) void this.load().then(() => this.resay(null));
+    else if (cursor.node >= 0) this.detail.node(this.model, cursor.node, this.url.pg);
     else this.detail.domain(this.model, this.layout.blocks[cursor.block]!.domain, shown, text);
   }
 
   private sentence(at: Hit): string {
-    if (at.node >= 0) return this.words.node(this.model, at.node);
+    const { compared } = this;
+    if (at.node >= 0) return compared?.node(at.node) ?? this.words.node(this.model, at.node);
+    if (compared) return compared.domain(this.words.domainName(this.model, this.layout.blocks[at.block]!.domain), nodesOf(this.layout, at.block));
     return this.words.domain(this.model, this.layout.blocks[at.block]!.domain, nodesOf(this.layout, at.block), this.candidates);
   }
 
@@ -395,7 +472,8 @@ export class MapApp implements MapActions {
 
   private restoreSelection(text: string): void { this.setCursor(found(this.model, this.layout, text), !this.loaded); }
 
-  private writeUrl(): void {
-    history.replaceState(history.state, '', location.pathname + written(location.search, this.url) + location.hash);
+  writeUrl(): void {
+    const query = written(location.search, this.url);
+    if (query !== location.search) history.replaceState(history.state, '', query || location.pathname);
   }
 }

@@ -1,4 +1,4 @@
-// The controls around the map that the template renders: key, colours, filters, search, headline numbers, legend.
+// The controls around the map that the template renders: key, colours, filters, search, headline numbers.
 import type { Messages } from './messages';
 import type { Kpi, TopologyKey } from './protocol';
 import type { ViewState } from './url';
@@ -18,7 +18,6 @@ export class Controls {
   private readonly freeToggle = find<HTMLButtonElement>('map-free');
   private readonly oddToggle = find<HTMLButtonElement>('map-anomalies');
   private readonly kpis = document.querySelectorAll<HTMLElement>('#map-kpi [data-kpi]');
-  private readonly groups = find('map-groups');
 
   constructor(private readonly messages: Messages, events: ControlEvents) {
     this.keySelect?.addEventListener('change', () => events.key(this.keySelect!.value));
@@ -72,21 +71,6 @@ export class Controls {
       const text = this.messages.count(value);
       if (element.textContent !== text) element.textContent = text;
     }
-  }
-
-  /** The legend of the largest groups; empty hides it. */
-  legend(groups: string[]): void {
-    const host = this.groups;
-    if (!host) return;
-    host.hidden = groups.length === 0;
-    const entries = groups.length ? [...groups, this.messages.say('others')] : [];
-    host.replaceChildren(...entries.map((name, n) => {
-      const swatch = document.createElement('i');
-      swatch.className = `sw sw-g${n === groups.length ? 7 : n}`;
-      const entry = document.createElement('span');
-      entry.append(swatch, name);
-      return entry;
-    }));
   }
 }
 

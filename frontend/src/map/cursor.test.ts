@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NONE, found, named, nextAnomaly, nodesOf, step } from './cursor';
+import { nextAnomaly } from './anomaly';
+import { NONE, found, named, nodesOf, step } from './cursor';
 import { layout } from './layout';
 import { Model } from './model';
 import { CORDONED } from './protocol';

@@ -33,17 +33,7 @@ export function step(l: Layout, from: Hit, dx: number, dy: number, within: boole
 
 function clamp(at: number, length: number): number { return Math.max(0, Math.min(length - 1, at)); }
 
-/** The next node in drawing order that is cordoned, not ready or without the label; it comes round. */
-export function nextAnomaly(model: Model, l: Layout, from: Hit): Hit {
-  const start = l.order.indexOf(from.node);
-  for (let n = 1; n <= l.order.length; n++) {
-    const node = l.order[(start + n) % l.order.length]!;
-    if (model.anomalous(node)) return ofNode(l, node);
-  }
-  return from;
-}
-
-function ofNode(l: Layout, node: number): Hit { return { block: l.slotBlock[l.slotOf[node]!]!, node }; }
+export function ofNode(l: Layout, node: number): Hit { return { block: l.slotBlock[l.slotOf[node]!]!, node }; }
 
 /** The cursor by name, so that it outlives layouts: `node:NAME`, `domain:VALUE` or "". */
 export function named(model: Model, l: Layout, at: Hit): string {

@@ -14,6 +14,8 @@ export interface MapActions {
   escape(): void;
   nextAnomaly(): void;
   togglePause(): void;
+  /** An event back (-1) or on (1). */
+  step(by: number): void;
   cycleColor(): void;
 }
 
@@ -42,6 +44,8 @@ export function bindInput(host: HTMLElement, actions: MapActions): void {
     else if (event.key === '.') actions.nextAnomaly();
     else if (event.key === 'l') actions.togglePause();
     else if (event.key === 'c') actions.cycleColor();
+    else if (event.key === '[') actions.step(-1);
+    else if (event.key === ']') actions.step(1);
   });
 }
 

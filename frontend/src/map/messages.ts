@@ -32,7 +32,19 @@ export type Key =
   | 'column_gpus' // GPUs
   | 'column_node' // Node
   | 'column_free' // Free
-  | 'others' // others;
+  | 'others' // others
+  | 'pastEvent' // event {seq}
+  | 'pastAhead' // Live has moved on by {count} events.
+  | 'pastAheadOne' // Live has moved on by 1 event.
+  | 'pastAheadNone' // Nothing has happened since.
+  | 'pastValue' // Event {seq}, {time}: {sentence}
+  | 'pastPlay' // Play
+  | 'pastStop' // Stop
+  | 'pastLoading' // Loading this moment…
+  | 'pastFailed' // This moment could not be loaded: {error}
+  | 'pastCounts' // Of {all} nodes {added} added, {removed} removed, …
+  | 'pastChanged' // at event {a}: {before} — at event {b}: {after}
+  | 'pastAbsent'; // not there
 
 export class Messages {
   private readonly number: Intl.NumberFormat;

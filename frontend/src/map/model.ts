@@ -58,7 +58,7 @@ export class Model {
     return model;
   }
 
-  apply(delta: Delta): Touched {
+  apply(delta: Pick<Delta, 'groups' | 'nodes'> & Partial<Delta>): Touched {
     const groups = delta.groups.map((name) => this.intern(name, this.groups, this.groupIndex));
     const touched: Touched = { nodes: [], moved: false };
     for (const patch of delta.nodes) {
@@ -134,6 +134,9 @@ export class Model {
 
   groupAt(key: string): number { return this.groupIndex.get(key) ?? -2; }
 
+  /** The index of a domain, a new one if need be. */
+  domainOf(name: string): number { return this.intern(name, this.domains, this.domainIndex); }
+
   domainAt(name: string): number { return this.domainIndex.get(name) ?? ABSENT; }
 
   nodeAt(name: string): number { return this.names.findIndex((other, i) => other === name && this.domain[i] !== ABSENT); }
@@ -157,19 +160,6 @@ export class Model {
   /** Cordoned, not ready, or without the label: what "anomalies only" leaves. */
   anomalous(i: number): boolean {
     return (this.state[i]! & (CORDONED | NOT_READY)) !== 0 || this.domain[i] === UNLABELLED;
-  }
-
-  /** The groups that hold most GPUs, largest first. */
-  largestGroups(count: number): number[] {
-    const held = new Map<number, number>();
-    for (let i = 0; i < this.size; i++) {
-      if (this.domain[i] === ABSENT) continue;
-      for (let at = this.runStart[i]!, end = at + this.runCount[i]!; at < end; at++) {
-        const group = this.runGroup[at]!;
-        if (group >= 0) held.set(group, (held.get(group) ?? 0) + this.runGpus[at]!);
-      }
-    }
-    return [...held].sort((a, b) => b[1] - a[1] || this.groups[a[0]]!.localeCompare(this.groups[b[0]]!)).slice(0, count).map(([group]) => group);
   }
 }
 

@@ -5,6 +5,9 @@ import type { Palette } from './palette';
 import { CORDONED, NOT_READY } from './protocol';
 import type { View } from './view';
 
+/** Paints over a node at its place on the canvas, in device pixels. */
+export type Mark = (ctx: CanvasRenderingContext2D, node: number, x: number, y: number, w: number, h: number) => void;
+
 export interface Scene {
   model: Model;
   layout: Layout;
@@ -16,6 +19,7 @@ export interface Scene {
   /** Index of the picked group, -2 for none. */
   picked: number;
   faded(node: number): boolean;
+  mark: Mark | null;
   /** Domains to outline, best first, by index. */
   ranked: number[];
   /** Block under the pointer and selected block, -1 for none; nodes likewise. */
@@ -39,8 +43,6 @@ export class Renderer {
   private full = false;
   private overlay = false;
   private frame = 0;
-  /** Nodes painted since the start, for tests and for measuring. */
-  painted = 0;
 
   constructor(private readonly host: HTMLElement) {
     host.append(this.base, this.over);
@@ -156,7 +158,6 @@ export class Renderer {
     const left = this.x(view, slotX(l, slot)), right = this.x(view, slotX(l, slot) + l.nodeW);
     const top = this.y(view, nodeY(l, node)), bottom = Math.max(top + 1, this.y(view, nodeY(l, node) + l.nodeH));
     if (right < 0 || left > this.base.width || bottom < 0 || top > this.base.height) return;
-    this.painted++;
     const w = right - left, h = bottom - top;
     const faded = scene.faded(node);
     const tone = (colour: string): string => (faded ? palette.fade(colour) : colour);
@@ -188,6 +189,7 @@ export class Renderer {
         for (let g = 1; g < gpus; g++) ctx.fillRect(left + Math.round((w * g) / gpus), top, Math.max(1, Math.round(this.dpr / 2)), h);
       }
     }
+    scene.mark?.(ctx, node, left, top, w, h);
     if (h / this.dpr >= NAME_H) this.drawWords(scene, node, left, top, w, h);
   }
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 
 from scheduling.console.access import VIEW, page
 from scheduling.console.pages import show
-from scheduling.console.views.rack_map import table_context
+from scheduling.console.views.domain_table import live_table
 from scheduling.engine.numa_names import NUMA_KEY, node_of
 from scheduling.models import Cluster
 from scheduling.selectors import domains, numa, rack_map
@@ -26,7 +26,7 @@ EMPTY = "-"
 def domain_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     keys = rack_map.topology_keys(cluster)
     key = request.GET.get("key") or (keys[0]["key"] if keys else "")
-    context = {"keys": keys, "key": key, **table_context(request, cluster, key)}
+    context = {"keys": keys, "key": key, **live_table(request, cluster, key)}
     return show(request, "domains.html", context, cluster=cluster, here="domains")
 
 
