@@ -1,11 +1,12 @@
 """Benches: one file a question. A bench is a module with `main(argv) -> Report` and, where it needs
-PostgreSQL and Valkey, `NEEDS_STACK = True`. `manage.py bench NAME --json` closes with one JSON line.
+PostgreSQL and Valkey, `NEEDS_STACK = True`; with `DURABLE = True` PostgreSQL keeps what it commits as it does
+in production, which throw-away servers else do not. `manage.py bench NAME --json` closes with one JSON line.
 """
 
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 
@@ -60,3 +61,26 @@ class Report:
             for r in self.rows
         ]
         return json.dumps({"question": self.question, "rows": rows})
+
+
+class Figures(Report):
+    """Rows of medians, then the figures that the bench is for, None where one could not be taken. The JSON
+    line has the figures and nothing else.
+    """
+
+    def __init__(self, question: str, keys: Iterable[str]) -> None:
+        super().__init__(question)
+        self.figures: dict[str, float | None] = dict.fromkeys(keys)
+        self.notes: list[str] = []
+
+    def table(self) -> str:
+        figures = [
+            f"{key:24} {'not measured' if value is None else format(value, '12,.3f')}"
+            for key, value in self.figures.items()
+        ]
+        return "\n".join([super().table(), "", *figures, *self.notes])
+
+    def json(self) -> str:
+        return json.dumps(
+            {key: None if value is None else round(value, 3) for key, value in self.figures.items()}
+        )

@@ -14,14 +14,13 @@ they could not be taken:
 """
 
 import gc
-import json
 import statistics
 import time
 from collections.abc import Callable
 
 import numpy as np
 
-from bench import Report, _fragmentation, _mixed
+from bench import Figures, _fragmentation, _mixed
 from bench._clusters import Traffic
 from bench._reference import Reference
 from scheduling.engine.decide import Decision, decide
@@ -45,29 +44,8 @@ KEYS = (
 )
 
 
-class Answer(Report):
-    """Rows of medians, then the figures; the JSON line has the figures and nothing else."""
-
-    def __init__(self) -> None:
-        super().__init__("The engine: how fast, how right, how thrifty")
-        self.figures: dict[str, float | None] = dict.fromkeys(KEYS)
-        self.notes: list[str] = []
-
-    def table(self) -> str:
-        figures = [
-            f"{key:24} {'not measured' if value is None else format(value, '12,.3f')}"
-            for key, value in self.figures.items()
-        ]
-        return "\n".join([super().table(), "", *figures, *self.notes])
-
-    def json(self) -> str:
-        return json.dumps(
-            {key: None if value is None else round(value, 3) for key, value in self.figures.items()}
-        )
-
-
-def main(argv: list[str]) -> Answer:
-    answer = Answer()
+def main(argv: list[str]) -> Figures:
+    answer = Figures("The engine: how fast, how right, how thrifty", KEYS)
     for measure in (speed, explaining, mixed_groups, thrift):
         measure(answer)
     return answer
@@ -105,7 +83,7 @@ class Line:
         return statistics.median(self.samples)
 
 
-def speed(answer: Answer) -> None:
+def speed(answer: Figures) -> None:
     """Lines that are compared take turns, so that a busy moment of the machine meets them all."""
     lines = {
         "1,000 nodes, 64 members": Line(1_008, 16, 16, 64),
@@ -166,7 +144,7 @@ def _agree(found: tuple[str, dict[str, int]] | None, decision: Decision | None) 
         raise SystemExit(f"The obvious way and the engine disagree on {decision.key}.")
 
 
-def explaining(answer: Answer) -> None:
+def explaining(answer: Figures) -> None:
     """15,000 nodes, three quarters used: a gang that no rack takes, every rack counted by cause, against one
     that is placed without any counts kept from before.
     """
@@ -186,7 +164,7 @@ def explaining(answer: Answer) -> None:
     gc.unfreeze()
 
 
-def mixed_groups(answer: Answer) -> None:
+def mixed_groups(answer: Figures) -> None:
     if not _mixed.installed():
         answer.notes.append(
             "mixed groups: not measured, OR-Tools is not installed: pip install -r requirements-bench.lock"
@@ -217,7 +195,7 @@ def mixed_groups(answer: Answer) -> None:
     }
 
 
-def thrift(answer: Answer) -> None:
+def thrift(answer: Figures) -> None:
     """Five seeds of two mixes at 95% use, the means compared; and the pace of the engine at 70 to 95% use."""
     shares: dict[str, list[float]] = {"exact": [], "defaults": []}
     for mix in _fragmentation.MIXES:

@@ -49,6 +49,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "tasweb.middleware.text_only",
+    "scheduling.console.unavailable.Unavailable",
 ]
 
 ROOT_URLCONF = "tasweb.urls"
@@ -82,6 +83,8 @@ TAS_RUNTIME_ROLE = env("TAS_RUNTIME_ROLE", default=env.db_url_config(DATABASE_UR
 
 _database_options = DATABASES["default"].setdefault("OPTIONS", {})
 _database_options.setdefault("application_name", "tas-" + env("TAS_PROCESS", default="command"))
+# The statements of the log and the tables are few, long and always the same: planned once for a connection.
+_database_options.setdefault("prepare_threshold", 5)
 if not MIGRATING:
     _session = "-c lock_timeout=10s -c idle_in_transaction_session_timeout=120s"
     if IN_WEB_PROCESS:
@@ -99,6 +102,9 @@ else:
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Signs the heads of logs that `verify_log --export-heads` notes; read by that command only.
+TAS_HEADS_KEY = env("TAS_HEADS_KEY", default="")
 
 # --- Redis or Valkey: hints between processes and the task queue, never the truth. ---
 

@@ -12,7 +12,7 @@
 | 413 | too_large | the body is larger than the server takes |
 | 422 | refused | understood and not accepted; nothing was stored |
 | 500 | error | the console failed; nothing was half done |
-| 503 | unavailable | the tables are those of another version of the console: run `rebuild_projections` |
+| 503 | unavailable | tables or log are of another version, or held by others; see `Retry-After` |
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
+from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from scheduling.api.schemas import ErrorCode, ErrorOut, ProblemOut
+from scheduling.ledger.binary import is_held
+from scheduling.ledger.codec import UnknownEvent
 from scheduling.ledger.store import CommandReused, ConflictingAppend
 from scheduling.projections.writer import TablesBehind
 from scheduling.services.problems import NOT_FOUND, Problem, Refused
@@ -42,6 +45,10 @@ CODES: dict[int, ErrorCode] = {
     422: "refused",
     503: "unavailable",
 }
+
+
+RETRY_AFTER = "30"
+"""Seconds after which an upgrade that goes on now may have come further."""
 
 
 class ApiError(HttpError):
@@ -81,6 +88,11 @@ def _parameter(error: dict[str, Any]) -> ProblemOut:
     return ProblemOut(kind="", path=path, reason=error["type"], message=error["msg"])
 
 
+def _later(response: HttpResponse) -> HttpResponse:
+    response["Retry-After"] = RETRY_AFTER
+    return response
+
+
 def install(api: NinjaAPI) -> None:
     """Make ``api`` answer every expected exception in the one form; any other stays a 500 with a trace."""
 
@@ -98,9 +110,22 @@ def install(api: NinjaAPI) -> None:
 
     @api.exception_handler(TablesBehind)
     def behind(request: HttpRequest, error: TablesBehind) -> HttpResponse:
-        return _answer(
-            api, request, 503, "The tables are those of another version: run manage.py rebuild_projections."
+        message = "The tables are those of another version: run manage.py rebuild_projections."
+        return _later(_answer(api, request, 503, message))
+
+    @api.exception_handler(UnknownEvent)
+    def newer(request: HttpRequest, error: UnknownEvent) -> HttpResponse:
+        message = (
+            f"A newer version of the console wrote to the log, and this one decides nothing on it: {error}."
         )
+        return _later(_answer(api, request, 503, message))
+
+    @api.exception_handler(OperationalError)
+    def held(request: HttpRequest, error: OperationalError) -> HttpResponse:
+        if not is_held(error):
+            raise error
+        message = "The log of the cluster is held by others for longer than the console waits; ask again."
+        return _later(_answer(api, request, 503, message))
 
     @api.exception_handler(CommandReused)
     def reused(request: HttpRequest, error: CommandReused) -> HttpResponse:

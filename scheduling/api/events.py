@@ -17,7 +17,6 @@ from scheduling.api.commands import find_cluster
 from scheduling.api.errors import errors
 from scheduling.api.rendering import encode
 from scheduling.api.schemas import EventOut, EventsOut
-from scheduling.ledger import codec
 from scheduling.ledger.events import CATALOGUE
 from scheduling.models import Cluster, Event
 from scheduling.selectors import clusters, history
@@ -41,7 +40,7 @@ def event_out(row: Event) -> EventOut:
         name=row.name,
         actor=row.actor,
         command_id=row.command_id,
-        sentence=wording.sentence(codec.from_body(row.type, row.version, body)),
+        sentence=wording.stored_sentence(row.type, row.version, body),
         cause=row.cause,
         occurred_at=row.occurred_at,
         recorded_at=row.recorded_at,

@@ -141,11 +141,16 @@ class Columns:
         self._note(row)
 
     def charge(self, row: int, requests: Iterable[tuple[str, int]], pods: int) -> None:
-        """Take room for one pod (``pods`` 1) or give it back (``pods`` -1)."""
-        for resource, amount in requests:
-            self._need(resource)
-            self.free[resource][row] -= pods * min(amount, AMOUNT_LIMIT)
-        self.pods_on[row] += pods
+        """Take room for one pod (``pods`` 1) or give it back (``pods`` -1); 0 notes that something of a pod
+        on the row changed other than what it holds.
+        """
+        if pods:
+            free = self.free
+            for resource, amount in requests:
+                if resource not in free:
+                    self._need(resource)
+                free[resource][row] -= pods * (amount if amount < AMOUNT_LIMIT else AMOUNT_LIMIT)
+            self.pods_on[row] += pods
         self._note(row)
 
     def copy(self) -> Columns:

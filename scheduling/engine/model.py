@@ -6,8 +6,10 @@ Times are milliseconds since the Unix epoch. A *group key* and a *pod key* is ``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Any, Literal, TypeVar
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 Policy = Literal["gang", "basic"]
@@ -225,3 +227,29 @@ class Workload:
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+_Object = TypeVar("_Object", Node, Pod, PodGroup)
+
+
+def altered(old: _Object, changes: Mapping[str, Any]) -> _Object:
+    """The object with other values in some of its fields: as ``dataclasses.replace`` in a third of its time,
+    which a long log asks for. KeyError for a field that there is not.
+    """
+    made = object.__new__(type(old))
+    read, write = _SLOTS[type(old)]
+    for put, value in zip(write.values(), read(old), strict=True):
+        put(made, value)
+    for name, value in changes.items():
+        write[name](made, value)
+    return made
+
+
+_KINDS: tuple[type[Any], ...] = (Node, Pod, PodGroup)
+_SLOTS = {
+    kind: (
+        attrgetter(*(field.name for field in fields(kind))),
+        {field.name: getattr(kind, field.name).__set__ for field in fields(kind)},
+    )
+    for kind in _KINDS
+}

@@ -8,7 +8,6 @@ same state.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +17,19 @@ from scheduling.engine import packed, topology
 from scheduling.engine.buckets import Buckets
 from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
-from scheduling.engine.eligibility import bar
+from scheduling.engine.eligibility import Bar, bar
 from scheduling.engine.lost import Home, Lost
-from scheduling.engine.model import TAS_GATES, Eligibility, HostPort, Node, Pod, PodGroup, PodTerm, Shape
+from scheduling.engine.model import (
+    TAS_GATES,
+    Eligibility,
+    HostPort,
+    Node,
+    Pod,
+    PodGroup,
+    PodTerm,
+    Shape,
+    altered,
+)
 from scheduling.engine.numa_names import node_of
 from scheduling.engine.packed import NodesMade, PackedNodes, PackedPods, PlacedMade, PodsMade, UidsByName
 from scheduling.engine.past import Past
@@ -35,6 +44,9 @@ if TYPE_CHECKING:
 
 Apart = tuple[str, tuple[PodTerm, ...]]
 """Namespace and anti-affinity terms of pods."""
+
+_MOST = 8
+"""When an eighth of the nodes are looked at, a label is looked for on all at once."""
 
 _ELIGIBILITY_CLASSES = 256
 """How many classes of members keep their bars: the least recently asked goes first."""
@@ -242,13 +254,16 @@ class ClusterState:
 
     def set_pod(self, pod: Pod) -> None:
         """Add the pod or replace the one of that uid."""
-        if pod.uid in self.pods:
-            self._withdraw(pod.uid)
+        old = self.pods.get(pod.uid)
+        stays = old is not None and _holds_the_same(old, pod)
+        if old is not None:
+            self._withdraw(pod.uid, stays)
         self.pods[pod.uid] = pod
         self._forget(pod)
-        known = self._uids.table.get(pod.key, ())
+        key = pod.key
+        known = self._uids.table.get(key, ())
         if pod.uid not in known:
-            self._set_uids(pod.key, (*known, pod.uid))
+            self._set_uids(key, (*known, pod.uid))
         if pod.group:
             self._by_group.add(pod.group_key, pod.uid)
         if pod.node and not pod.finished:
@@ -257,14 +272,14 @@ class ClusterState:
                 self._keep_apart(pod, True)
             if pod.shape.host_ports:
                 self._holding.add(pod.shape.host_ports, pod.uid)
-            self._charge(pod, 1)
+            self._charge(pod, 0 if stays else 1)
         if pod.uid in self.zone_of and node_of(self.zone_of[pod.uid]) != pod.node:
             del self.zone_of[pod.uid]
 
     def remove_pod(self, uid: str) -> None:
         """Take the pod out; nothing happens when there is none of that uid."""
         if uid in self.pods:
-            pod = self._withdraw(uid)
+            pod = self._withdraw(uid, False)
             self.zone_of.pop(uid, None)
             self.past.forget(uid)
             self._forget(pod)
@@ -276,7 +291,7 @@ class ClusterState:
         """
         if zone:
             self.zone_of[pod_uid] = zone
-        self.set_pod(replace(self.pods[pod_uid], node=node))
+        self.set_pod(altered(self.pods[pod_uid], {"node": node}))
         self.past.place(pod_uid)
 
     def set_group(self, group: PodGroup) -> None:
@@ -358,14 +373,18 @@ class ClusterState:
         """Drop the rosters that the pod is or was in, and those of other pods of its name, which it may
         replace.
         """
+        if not self.rosters:
+            return
         self.rosters.pop(pod.group_key, None)
         for uid in self._uids.table.get(pod.key, ()):
             if uid in self.pods:
                 self.rosters.pop(self.pods[uid].group_key, None)
 
-    def _withdraw(self, uid: str) -> Pod:
+    def _withdraw(self, uid: str, stays: bool) -> Pod:
+        """``stays``: what comes in its place holds the same room."""
         pod = self.pods.pop(uid)
-        self.rosters.pop(pod.group_key, None)
+        if self.rosters:
+            self.rosters.pop(pod.group_key, None)
         if pod.group:
             self._by_group.discard(pod.group_key, uid)
         if pod.node and not pod.finished:
@@ -374,7 +393,8 @@ class ClusterState:
                 self._keep_apart(pod, False)
             if pod.shape.host_ports:
                 self._holding.discard(pod.shape.host_ports, uid)
-            self._charge(pod, -1)
+            if not stays:
+                self._charge(pod, -1)
         return pod
 
     def _keep_apart(self, pod: Pod, there: bool) -> None:
@@ -420,17 +440,28 @@ class ClusterState:
         bars[: len(old)] = old
         names = self.columns.node
         rows = np.flatnonzero(self.columns.changed > clock)
-        if wanted.node_selector or wanted.terms is not None:
+        if wanted.terms is not None or (wanted.node_selector and len(rows) * _MOST < len(bars)):
             for row in rows.tolist():
                 if names[row]:
                     bars[row] = bar(self.nodes[names[row]], wanted)
         else:
             attitudes, of = list(self._attitudes), self.columns.attitude[rows]
             found = np.zeros(len(attitudes) + 1, np.int8)
+            anywhere = Eligibility(tolerations=wanted.tolerations)
             for number in set(of.tolist()):
-                found[number] = bar(attitudes[number], wanted)
+                found[number] = bar(attitudes[number], anywhere)
             bars[rows] = found[of]
+            for key, value in wanted.node_selector:
+                bars[rows[~self._carry(key, value)[rows]]] = Bar.SELECTOR
         return bars
+
+    def _carry(self, key: str, value: str) -> NDArray[np.bool_]:
+        """Rows whose nodes have the label; packed nodes are not made for it."""
+        carry = np.zeros(self.columns.rows, bool)
+        values, names = packed.labelled(self.nodes, key)
+        slot = self.columns.slot
+        carry[[slot[name] for name, has in zip(names, values, strict=True) if has == value]] = True
+        return carry
 
     def _attitude(self, node: Node) -> int:
         """The number of what a node says of every member, whatever its labels: bars are few, nodes many."""
@@ -446,6 +477,15 @@ class ClusterState:
             for resource in sorted(columns)
             if resource in offered or self.columns.free[resource][row] != alloc[resource][row]
         }
+
+
+def _holds_the_same(old: Pod, new: Pod) -> bool:
+    """Whether both hold room on one node, and equally much."""
+    return (
+        old.node == new.node
+        and (old.shape is new.shape or old.shape.requests == new.shape.requests)
+        and old.finished == new.finished
+    )
 
 
 def _member_order(pod: Pod) -> tuple[int, int, str, str]:

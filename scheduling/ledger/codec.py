@@ -11,10 +11,12 @@ import types
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+from operator import attrgetter
+from typing import Annotated, Any, Self, Union, cast, get_args, get_origin, get_type_hints
 
 import orjson
 
+from scheduling.engine.model import Shape
 from scheduling.ledger.events import CATALOGUE, Event, FieldsOf
 from scheduling.ledger.upcasters import UPCASTERS, Steps
 
@@ -24,7 +26,18 @@ _Decode = Callable[[Any], Any]
 
 
 class BadEvent(ValueError):
-    """An event that cannot be written, or a body that does not have the form of its type and version."""
+    """An event that cannot be written, or a body that does not have the form of its type and version.
+
+    ``seq``: of the event in the log, None when it is not in one.
+    """
+
+    seq: int | None = None
+
+    def at(self, seq: int) -> Self:
+        """The same of the event ``seq``."""
+        located = type(self)(f"event {seq}: {self}")
+        located.seq = seq
+        return located
 
 
 class UnknownEvent(BadEvent):
@@ -58,11 +71,12 @@ def from_body(type_name: str, version: int, body: Json, upcasters: dict[str, Ste
             f"the log holds {type_name} in version {version}; "
             f"this version of the console knows it up to {kind.VERSION}"
         )
-    steps = upcasters.get(type_name, {})
-    for step in range(version, kind.VERSION):
-        if step not in steps:
-            raise UnknownEvent(f"no upcaster leads {type_name} from version {step} to {step + 1}")
-        body = steps[step](body)
+    if version < kind.VERSION:
+        steps = upcasters.get(type_name, {})
+        for step in range(version, kind.VERSION):
+            if step not in steps:
+                raise UnknownEvent(f"no upcaster leads {type_name} from version {step} to {step + 1}")
+            body = steps[step](body)
     try:
         return cast(Event, _codec(kind)[1](body))
     except _Mismatch as error:
@@ -71,7 +85,12 @@ def from_body(type_name: str, version: int, body: Json, upcasters: dict[str, Ste
 
 def encode(event: Event) -> str:
     """The canonical text of an event's body."""
-    return _dump(to_body(event)).decode()
+    return encoded(event).decode()
+
+
+def encoded(event: Event) -> bytes:
+    """The same text in UTF-8, as it is hashed."""
+    return _dump(to_body(event))
 
 
 def decode(type_name: str, version: int, text: str) -> Event:
@@ -97,19 +116,23 @@ def converters(annotation: Any) -> tuple[Callable[[Any], Any], Callable[[Any], A
 
 def subject(event: Event) -> tuple[str, str, str]:
     """(kind, namespace, name) of the object that an event is about, for filters; "" where there is none."""
-    about = next(
-        (
-            getattr(event, field)
-            for field in ("node", "pod", "group", "workload")
-            if _holds_object(event, field)
-        ),
-        event,
+    holds, namespace, name = _about(type(event).__name__)
+    about: Any = event if holds is None else getattr(event, holds)
+    return event.SUBJECT, about.namespace if namespace else "", about.name if name else ""
+
+
+@cache
+def _about(type_name: str) -> tuple[str | None, bool, bool]:
+    """The field that holds the object of such an event, None when its own fields name it; whether there are a
+    namespace and a name.
+    """
+    kind = CATALOGUE[type_name]
+    hints = get_type_hints(kind)
+    holds = next(
+        (field for field in ("node", "pod", "group", "workload") if is_dataclass(hints.get(field))), None
     )
-    return event.SUBJECT, getattr(about, "namespace", ""), getattr(about, "name", "")
-
-
-def _holds_object(event: Event, field: str) -> bool:
-    return is_dataclass(getattr(event, field, None))
+    named = {field.name for field in fields(kind if holds is None else hints[holds])}
+    return holds, "namespace" in named, "name" in named
 
 
 def _dump(value: Any) -> bytes:
@@ -119,18 +142,31 @@ def _dump(value: Any) -> bytes:
         raise BadEvent(f"cannot be stored: {error}") from error
 
 
+_FLAT = frozenset((int, str, bool, type(None)))
+
+
 def _refuse_floats(value: Any, path: str) -> None:
     if isinstance(value, float):
         raise BadEvent(f"{path or 'the value'} is a float ({value!r}): the log holds integers only")
     if isinstance(value, dict):
         for key, item in value.items():
             _refuse_floats(item, f"{path}.{key}")
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list | tuple) and not _FLAT.issuperset(map(type, value)):
         for index, item in enumerate(value):
             _refuse_floats(item, f"{path}[{index}]")
 
 
 # --- encoders and decoders, made once for each type from its annotations
+#
+# Every event goes through them, a million times in a rebuild: most fields are plain, and those are looked at
+# together or without a call.
+
+_PLAIN = (int, str, bool)
+
+_SHARED = (Shape,)
+"""Objects that many others hold in common: a gang's members are alike."""
+_MOST_SHARED = 4_096
+"""So many of each are remembered."""
 
 
 class _Mismatch(Exception):
@@ -159,7 +195,7 @@ def _codec(annotation: Any) -> tuple[_Encode, _Decode]:
 
 def _make(annotation: Any) -> tuple[_Encode, _Decode]:
     origin = get_origin(annotation)
-    if annotation in (int, str, bool):
+    if annotation in _PLAIN:
         same = _exactly(annotation)
         return same, same
     if origin is Annotated:
@@ -198,18 +234,47 @@ def _optional(annotation: Any) -> tuple[_Encode, _Decode]:
 
 def _sequence(item: Any) -> tuple[_Encode, _Decode]:
     encode_one, decode_one = _codec(item)
+    plain = _plain_parts(item)
 
     def encode_all(value: Any) -> list[Any]:
         if type(value) is not tuple:
             raise _Mismatch("", f"{value!r} is no tuple")
+        if plain is not None and _all_plain(value, tuple, plain):
+            return list(map(list, value))
         return _each(encode_one, value)
 
     def decode_all(value: Any) -> tuple[Any, ...]:
         if type(value) is not list:
             raise _Mismatch("", f"{value!r} is no list")
+        if plain is not None and _all_plain(value, list, plain):
+            return tuple(map(tuple, value))
         return tuple(_each(decode_one, value))
 
-    return encode_all, decode_all
+    def encode_plain(value: Any) -> list[Any]:
+        return (
+            list(value) if type(value) is tuple and {item}.issuperset(map(type, value)) else encode_all(value)
+        )
+
+    def decode_plain(value: Any) -> tuple[Any, ...]:
+        return (
+            tuple(value) if type(value) is list and {item}.issuperset(map(type, value)) else decode_all(value)
+        )
+
+    return (encode_plain, decode_plain) if item in _PLAIN else (encode_all, decode_all)
+
+
+def _all_plain(value: Any, kind: type[Any], plain: tuple[Any, ...]) -> bool:
+    """Whether all parts are of that kind, and hold values of just these types."""
+    if not {kind}.issuperset(map(type, value)):
+        return False
+    found = [tuple(map(type, part)) for part in value]
+    return found.count(plain) == len(found)
+
+
+def _plain_parts(annotation: Any) -> tuple[Any, ...] | None:
+    """The types in a tuple of a fixed number of plain values; None for anything else."""
+    parts = get_args(annotation)
+    return parts if get_origin(annotation) is tuple and all(part in _PLAIN for part in parts) else None
 
 
 def _each(convert: _Encode, values: Any) -> list[Any]:
@@ -246,12 +311,27 @@ def _fields(kind: type) -> dict[str, tuple[_Encode, _Decode, Any]]:
 def _object(kind: type) -> tuple[_Encode, _Decode]:
     parts = _fields(kind)
     required = {name for name, (_, _, default) in parts.items() if default is MISSING}
+    plain = _plain_fields(kind)
+    # What is required equals nothing, so it is always written.
+    looks = [
+        (name, wanted, object() if (default := parts[name][2]) is MISSING else default)
+        for name, wanted in plain.items()
+    ]
+    others = [
+        (name, encode_one, default) for name, (encode_one, _, default) in parts.items() if name not in plain
+    ]
+    get_plain = _getter(tuple(plain))
 
     def encode_object(value: Any) -> Json:
         if type(value) is not kind:
             raise _Mismatch("", f"{value!r} is no {kind.__name__}")
-        body: Json = {}
-        for name, (encode_one, _, default) in parts.items():
+        body = {}
+        for item, (name, wanted, default) in zip(get_plain(value), looks, strict=True):
+            if type(item) is not wanted:
+                raise _Mismatch(f".{name}", f"{item!r} is no {wanted.__name__}")
+            if item != default:
+                body[name] = item
+        for name, encode_one, default in others:
             item = getattr(value, name)
             if default is not MISSING and type(item) is type(default) and item == default:
                 continue
@@ -264,16 +344,58 @@ def _object(kind: type) -> tuple[_Encode, _Decode]:
     def decode_object(value: Any) -> Any:
         if type(value) is not dict:
             raise _Mismatch("", f"{value!r} is no object")
-        missing = required - value.keys()
-        if missing:
-            raise _Mismatch(f".{min(missing)}", "missing")
-        return kind(**_members(parts, value))
+        if not required <= value.keys():
+            raise _Mismatch(f".{min(required - value.keys())}", "missing")
+        return kind(**_members(parts, plain, value))
 
-    return encode_object, decode_object
+    return _remembering(encode_object, decode_object) if kind in _SHARED else (encode_object, decode_object)
+
+
+def _plain_fields(kind: type) -> dict[str, type]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.name: hints[field.name] for field in fields(kind) if hints[field.name] in _PLAIN}
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """What an object has under these names, together."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
+
+
+def _remembering(encode_one: _Encode, decode_one: _Decode) -> tuple[_Encode, _Decode]:
+    """The same for objects that are met again and again: one body for one object, one object for equal
+    bodies.
+    """
+    bodies: dict[int, tuple[Any, Any]] = {}
+    objects: dict[bytes, Any] = {}
+
+    def encode_again(value: Any) -> Any:
+        # By identity, since comparing costs as much as encoding; what is held here keeps its own.
+        known = bodies.get(id(value))
+        if known is not None:
+            return known[1]
+        body = encode_one(value)
+        if len(bodies) >= _MOST_SHARED:
+            bodies.clear()
+        bodies[id(value)] = value, body
+        return body
+
+    def decode_again(value: Any) -> Any:
+        text = orjson.dumps(value)
+        found = objects.get(text)
+        if found is None:
+            found = decode_one(value)
+            if len(objects) >= _MOST_SHARED:
+                objects.clear()
+            objects[text] = found
+        return found
+
+    return encode_again, decode_again
 
 
 def _changes(kind: type) -> tuple[_Encode, _Decode]:
-    parts = _fields(kind)
+    parts, plain = _fields(kind), _plain_fields(kind)
 
     def encode_changes(value: Any) -> Json:
         body: Json = {}
@@ -289,14 +411,19 @@ def _changes(kind: type) -> tuple[_Encode, _Decode]:
     def decode_changes(value: Any) -> tuple[tuple[str, Any], ...]:
         if type(value) is not dict:
             raise _Mismatch("", f"{value!r} is no object")
-        return tuple(sorted(_members(parts, value).items()))
+        return tuple(sorted(_members(parts, plain, value).items()))
 
     return encode_changes, decode_changes
 
 
-def _members(parts: dict[str, tuple[_Encode, _Decode, Any]], value: Json) -> dict[str, Any]:
+def _members(
+    parts: dict[str, tuple[_Encode, _Decode, Any]], plain: dict[str, type], value: Json
+) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, item in value.items():
+        if type(item) is plain.get(name):
+            found[name] = item
+            continue
         if name not in parts:
             raise _Mismatch(f".{name}", "unknown field")
         try:

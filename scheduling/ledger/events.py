@@ -7,10 +7,10 @@ commit. Bodies hold integers, strings, booleans and lists of them; engine object
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
-from scheduling.engine.model import Node, Pod, PodGroup, Workload
+from scheduling.engine.model import Node, Pod, PodGroup, Workload, altered
 from scheduling.engine.turns import LostTo
 
 
@@ -131,7 +131,7 @@ class NodeUpdated(Event):
         return cls(new.name, new.uid, changes) if changes else None
 
     def changed(self, old: Node) -> Node:
-        return replace(old, **dict(self.changes))
+        return altered(old, dict(self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class PodGroupUpdated(Event):
         return cls(new.namespace, new.name, new.uid, new.generation, changes) if changes else None
 
     def changed(self, old: PodGroup) -> PodGroup:
-        return replace(old, **dict(self.changes))
+        return altered(old, dict(self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class PodUpdated(Event):
         return cls(new.namespace, new.name, new.uid, changes) if changes else None
 
     def changed(self, old: Pod) -> Pod:
-        return replace(old, **dict(self.changes))
+        return altered(old, dict(self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +242,10 @@ class PodRemoved(Event):
 
 
 # ---------------------------------------------------------------- decisions
+#
+# Each tells the ``engine`` that decided (``engine.version``) and ``decided_on``, the seq of the state that
+# its cycle decided on; what lies between that and the event is of the same cycle. ``decided_on`` is None in
+# the versions before the newest one of each type, which did not tell.
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +258,7 @@ class PodGroupPlaced(Event):
     this).
     """
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -269,6 +274,7 @@ class PodGroupPlaced(Event):
     assignments: tuple[tuple[str, str, str], ...]
     shapes: tuple[tuple[int, int], ...] = ()
     engine: str = "1"
+    decided_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +307,7 @@ class PodGroupUnschedulable(Event):
     until then; None when there is none, and in version 1, which did not tell.
     """
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -326,6 +332,7 @@ class PodGroupUnschedulable(Event):
     shapes: tuple[tuple[int, int], ...] = ()
     engine: str = "1"
     lost_to: LostTo | None = None
+    decided_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +342,7 @@ class PodGroupHeld(Event):
     ``bound``: members that are on nodes all the same.
     """
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -344,6 +352,8 @@ class PodGroupHeld(Event):
     need: int
     members: int
     bound: int = 0
+    engine: str = "1"
+    decided_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +361,7 @@ class PodGroupConflicted(Event):
     """The facts contradict each other, nothing is guessed. ``domains``: where bound members lie, sorted;
     ``nodes``: the nodes that are gone or unlabelled."""
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -362,6 +373,8 @@ class PodGroupConflicted(Event):
     need: int
     members: int
     bound: int
+    engine: str = "1"
+    decided_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +384,7 @@ class DomainLost(Event):
     were, sorted.
     """
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -379,12 +393,15 @@ class DomainLost(Event):
     topology_key: str
     domain: str
     nodes: tuple[str, ...]
+    engine: str = "1"
+    decided_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PodGroupSettled(Event):
     """The facts of a conflicted group agree again, and nothing of it is left to place: no decision stands."""
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -393,12 +410,15 @@ class PodGroupSettled(Event):
     need: int
     members: int
     bound: int
+    engine: str = "1"
+    decided_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementForecast(Event):
     """Observed clusters: what our cycle would do, and did not. Fields as in PodGroupPlaced."""
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     namespace: str
     name: str
@@ -414,6 +434,19 @@ class PlacementForecast(Event):
     assignments: tuple[tuple[str, str, str], ...]
     shapes: tuple[tuple[int, int], ...] = ()
     engine: str = "1"
+    decided_on: int | None = None
+
+
+Decided = (
+    PodGroupPlaced
+    | PodGroupUnschedulable
+    | PodGroupHeld
+    | PodGroupConflicted
+    | PodGroupSettled
+    | DomainLost
+    | PlacementForecast
+)
+"""What cycles write, and nobody else."""
 
 
 CATALOGUE: dict[str, type[Event]] = {

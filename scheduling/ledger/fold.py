@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import singledispatch
+from typing import cast, get_args
 
 from django.db import connection
 
@@ -33,15 +34,17 @@ def apply(state: ClusterState, recorded: Recorded | e.Event, seq: int | None = N
 
     Raises BrokenHistory; ``state`` is as it was then.
     """
-    event = recorded.event if isinstance(recorded, Recorded) else recorded
-    _change(event, state)
     cause: int | None = None
     if isinstance(recorded, Recorded):
-        seq, at, cause = recorded.seq, recorded.recorded_at, recorded.cause
+        event, seq, at, cause = recorded.event, recorded.seq, recorded.recorded_at, recorded.cause
+    else:
+        event = recorded
+    # singledispatch's own look-up takes the time of a rule; no event type derives from another.
+    _change.registry.get(type(event), _change)(event, state)
     if seq is not None:
         state.seq = seq
-    if isinstance(event, _Decision):
-        _take_turn(state, event, at, cause)
+    if type(event) in _DECISIONS:
+        _take_turn(state, cast(_Decision, event), at, cause)
     elif isinstance(event, e.DomainLost):
         loss = lost.Lost(event.uid, event.domain, event.nodes, state.seq)
         state.lost[f"{event.namespace}/{event.name}"] = loss
@@ -246,6 +249,9 @@ def _pod_group_settled(event: e.PodGroupSettled, state: ClusterState) -> None:
 _Decision = (
     e.PodGroupPlaced | e.PlacementForecast | e.PodGroupUnschedulable | e.PodGroupHeld | e.PodGroupConflicted
 )
+
+
+_DECISIONS = frozenset(get_args(_Decision))
 
 
 def _record(event: _Decision, state: ClusterState, verdict: str, reason: str, domain: str, fits: int) -> None:

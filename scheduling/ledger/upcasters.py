@@ -22,6 +22,13 @@ def _same(body: dict[str, Any]) -> dict[str, Any]:
 UPCASTERS: dict[str, Steps] = {
     "NodeAdded": {1: _same},  # node.zones: none were known
     "NodeUpdated": {1: _same},  # changes: zones were not there to change
-    "PodGroupUnschedulable": {1: lambda body: body | {"lost_to": None}},
+    # engine: it was the first one; decided_on: not told
+    "PodGroupPlaced": {1: _same},
+    "PodGroupUnschedulable": {1: lambda body: body | {"lost_to": None}, 2: _same},
+    "PodGroupHeld": {1: _same},
+    "PodGroupConflicted": {1: _same},
+    "PodGroupSettled": {1: _same},
+    "DomainLost": {1: _same},
+    "PlacementForecast": {1: _same},
 }
 """Type name -> its steps."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 
 from scheduling.ledger import store
 from scheduling.ledger.store import GENESIS, Head, StoredRow
 from scheduling.models import Event
+
+TOLD_EVERY = 1_000
 
 
 class Fault(StrEnum):
@@ -22,7 +25,9 @@ class ChainReport:
     """``events``: how many were found good. ``bad_seq``: the first place that is not as it was written; None
     when all are.
 
-    A log rewritten whole, head included, is sound in itself: compare ``head`` with one noted elsewhere.
+    Events that were exchanged together with their hashes break the chain only where they end, so the last of
+    them is named. A log rewritten whole, head included, is sound in itself: compare ``head`` with one noted
+    elsewhere (``ledger.heads``).
     """
 
     stream_id: int
@@ -44,8 +49,11 @@ class _Bad:
     how: str
 
 
-def verify_chain(stream_id: int, since: Head | None = None) -> ChainReport:
-    """Walk the chain after ``since`` (its start when not given) and stop at the first fault.
+def verify_chain(
+    stream_id: int, since: Head | None = None, advance: Callable[[int], object] = int
+) -> ChainReport:
+    """Walk the chain after ``since`` (its start when not given) and stop at the first fault. ``advance`` is
+    told now and then of how many events more were seen.
 
     ``since`` is for streams whose old partitions are detached: the last event that is no longer there, as
     noted when it was. Raises UnknownStream.
@@ -59,8 +67,10 @@ def verify_chain(stream_id: int, since: Head | None = None) -> ChainReport:
         if bad is not None:
             break
         before, good = good, Head(row.seq, row.hash)
+        if row.seq % TOLD_EVERY == 0:
+            advance(TOLD_EVERY)
     if bad is None:
-        bad = _check_end(stream_id, good, head)
+        bad = _check_end(stream_id, good, before, head)
     if bad is None:
         return ChainReport(stream_id, good.seq - start.seq, head)
     sentence = f"event {bad.seq} of stream {stream_id} was {bad.fault}: {bad.how}"
@@ -77,13 +87,18 @@ def _check(row: StoredRow, good: Head, before: Head, start: Head) -> _Bad | None
         return None
     if good == start:
         return _Bad(row.seq, Fault.CHANGED, "it does not follow the event before the start")
-    return _Bad(good.seq, Fault.CHANGED, f"event {row.seq} was written after an event with another hash")
+    if _leads_to_head(row):
+        return _Bad(good.seq, Fault.CHANGED, f"event {row.seq} was written after an event with another hash")
+    return _Bad(row.seq, Fault.CHANGED, f"it does not follow event {good.seq}")
 
 
-def _check_end(stream_id: int, good: Head, head: Head) -> _Bad | None:
+def _check_end(stream_id: int, good: Head, before: Head, head: Head) -> _Bad | None:
     if good.seq < head.seq:
         return _Bad(good.seq + 1, Fault.REMOVED, f"the log ends at {good.seq}, its head is at {head.seq}")
     if good.hash != head.hash:
+        following = next(store.stored(stream_id, after=good.seq, limit=1), None)
+        if following is not None and _was(following, good.seq, before):
+            return _Bad(good.seq, Fault.INSERTED, f"event {following.seq} was written as event {good.seq}")
         return _Bad(good.seq, Fault.CHANGED, "the head has another hash")
     # In this order: whatever is appended in between is before the head by then.
     newest = Event.objects.filter(stream_id=stream_id).order_by("-seq").values_list("seq", flat=True).first()
@@ -93,25 +108,43 @@ def _check_end(stream_id: int, good: Head, head: Head) -> _Bad | None:
     return None
 
 
+def _leads_to_head(row: StoredRow) -> bool:
+    """Whether all that comes after the row was written after it, up to the head."""
+    head = store.head(row.stream_id)
+    seq, last = row.seq, row.hash
+    for following in store.stored(row.stream_id, after=row.seq, upto=head.seq):
+        if (following.seq, following.prev_hash) != (seq + 1, last):
+            return False
+        if following.computed_hash() != following.hash:
+            return False
+        seq, last = following.seq, following.hash
+    return Head(seq, last) == head
+
+
 def _explain(row: StoredRow, good: Head, before: Head) -> _Bad:
     """A row that does not have the hash of what it holds: was it written like this, at another place?"""
     last = store.head(row.stream_id).seq
     origin = next(
-        (seq for seq in range(1, last + 1) if replace(row, seq=seq).computed_hash() == row.hash), None
+        (seq for seq in range(1, last + 1) if row._replace(seq=seq).computed_hash() == row.hash), None
     )
-    if origin is None:
+    written = Event.objects.filter(stream_id=row.stream_id)
+    if origin is None or written.filter(hash=row.hash).count() > 1:
         following = next(store.stored(row.stream_id, after=row.seq, limit=1), None)
         if following is not None and _was(following, row.seq, good):
             return _Bad(row.seq, Fault.INSERTED, f"event {following.seq} was written as event {row.seq}")
-        return _Bad(row.seq, Fault.CHANGED, "it does not have the hash of what it holds")
+        if origin is None:
+            return _Bad(row.seq, Fault.CHANGED, "it does not have the hash of what it holds")
+        if origin == good.seq and row.hash == good.hash:
+            return _Bad(row.seq, Fault.INSERTED, f"it is event {origin} once more")
+        return _Bad(row.seq, Fault.CHANGED, f"its place holds a copy of event {origin}")
     if _was(row, good.seq, before):
         return _Bad(good.seq, Fault.INSERTED, f"event {row.seq} was written as event {good.seq}")
     how = f"its place holds what was written as event {origin}"
-    if Event.objects.filter(stream_id=row.stream_id, hash=row.prev_hash).exists():
+    if written.filter(hash=row.prev_hash).exists():
         return _Bad(row.seq, Fault.REORDERED, how)
     return _Bad(row.seq, Fault.REMOVED, how)
 
 
 def _was(row: StoredRow, seq: int, predecessor: Head) -> bool:
     """Whether the row was written at ``seq``, right after ``predecessor``."""
-    return row.prev_hash == predecessor.hash and replace(row, seq=seq).computed_hash() == row.hash
+    return row.prev_hash == predecessor.hash and row._replace(seq=seq).computed_hash() == row.hash

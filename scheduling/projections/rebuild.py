@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -32,17 +33,40 @@ class Difference:
         )
 
 
-def rebuild(stream_id: int) -> int:
-    """Replace all rows of the cluster, in one transaction; returns the seq they stand at. Appends wait
-    meanwhile.
+FEW = 1_000
+"""So many events are left to be read while the head of the stream is held."""
+
+MOST_ROUNDS = 20
+"""So often the log is followed to its head without holding it, however fast others append."""
+
+Advance = Callable[[int], object]
+"""Told after every commit of how many events more were read."""
+
+
+def rebuild(stream_id: int, advance: Advance = int) -> int:
+    """Replace all rows of the cluster; returns the seq they stand at.
+
+    The log is replayed, and the rows are laid ready, without holding anything up. Appends wait only while
+    what came in the end is added and the rows are exchanged, in one transaction: until then the old ones
+    are read.
     """
-    with transaction.atomic():
-        head = _lock(stream_id)
-        tables, _ = _replay(Tables(whole=True), stream_id, 0, head)
-        for kind in (NODES, PODS, GROUPS):
-            kind.clear(stream_id)
-        storage.save(stream_id, tables)
-        storage.set_positions(stream_id, commit.PROJECTIONS, head)
+    tables = Tables(whole=True)
+    with NODES.staging() as nodes, PODS.staging() as pods, GROUPS.staging() as groups:
+
+        def stage() -> None:
+            storage.save_rows(stream_id, tables, nodes, pods, groups)
+            tables.rows_written()
+
+        seq = _approach(tables, stream_id, advance, stage)
+        with transaction.atomic():
+            head = _lock(stream_id)
+            _replay(tables, stream_id, seq, head, advance)
+            stage()
+            NODES.take(stream_id, nodes)
+            PODS.take(stream_id, pods)
+            GROUPS.take(stream_id, groups)
+            storage.save_cluster(stream_id, tables)
+            storage.set_positions(stream_id, commit.PROJECTIONS, head)
     return head
 
 
@@ -53,16 +77,17 @@ def is_behind(stream_id: int) -> bool:
     return storage.positions(stream_id) != wanted
 
 
-def compare(stream_id: int) -> list[Difference]:
+def compare(stream_id: int, advance: Advance = int) -> list[Difference]:
     """Every difference between the stored rows and those that the log gives; stored rows are left as they
     are.
 
     The log is replayed without holding anything up; appends wait only while its end and the rows are read.
     """
-    tables, seq = _replay(Tables(whole=True), stream_id, 0, store.head(stream_id).seq)
+    tables = Tables(whole=True)
+    seq = _approach(tables, stream_id, advance)
     with transaction.atomic():
         head = _lock(stream_id)
-        tables, _ = _replay(tables, stream_id, seq, head)
+        _replay(tables, stream_id, seq, head, advance)
         cluster = storage.load_cluster(stream_id)
         nodes, pods, groups = NODES.load(stream_id), PODS.load(stream_id), GROUPS.load(stream_id)
         standing = storage.positions(stream_id)
@@ -90,10 +115,24 @@ def _lock(stream_id: int) -> int:
     return row
 
 
-def _replay(tables: Tables, stream_id: int, after: int, upto: int) -> tuple[Tables, int]:
+def _approach(
+    tables: Tables, stream_id: int, advance: Advance, keep: Callable[[], object] = lambda: None
+) -> int:
+    """Replay the log from its start to near its head; the seq reached. ``keep`` is called now and then."""
+    seq, head = 0, store.head(stream_id).seq
+    for _ in range(MOST_ROUNDS):
+        _replay(tables, stream_id, seq, head, advance)
+        keep()
+        seq, head = head, store.head(stream_id).seq
+        if head - seq <= FEW:
+            break
+    return seq
+
+
+def _replay(tables: Tables, stream_id: int, after: int, upto: int, advance: Advance) -> None:
     for events in commit.commits(store.read(stream_id, after=after, upto=upto)):
         commit.apply(tables, events)
-    return tables, upto
+        advance(len(events))
 
 
 def _one(cluster: ClusterRecord | None) -> dict[str, ClusterRecord]:

@@ -7,10 +7,12 @@ row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, TypeVar
 
 import orjson
+from django.db import connection
 from django.db.models import Field, JSONField, Model
 
 from scheduling.ledger.binary import binary_cursor
@@ -30,11 +32,15 @@ Record = TypeVar("Record", NodeRecord, PodRecord, PodGroupRecord)
 
 @dataclass(frozen=True)
 class Stored(Generic[Record]):
-    """Where records of one kind are stored; ``key``: the columns which, with the cluster, tell rows apart."""
+    """Where records of one kind are stored; ``key``: the columns which, with the cluster, tell rows apart.
+
+    ``staged``: those of the temporary table of this session, which ``staging`` makes, and not of the model's.
+    """
 
     record: type[Record]
     model: type[Model]
     key: tuple[str, ...]
+    staged: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -91,21 +97,52 @@ class Stored(Generic[Record]):
                 statement, [stream_id, *([key[place] for key in keys] for place in range(len(self.key)))]
             )
 
-    def clear(self, stream_id: int) -> None:
-        """Delete all rows of a cluster."""
+    @contextmanager
+    def staging(self) -> Iterator[Stored[Record]]:
+        """A place for rows that are to become the stored ones, seen by this session only and gone at the end
+        (with the session, when something fails).
+        """
+        staged = replace(self, staged=True)
+        key = ", ".join(f'"{column}"' for column in self.key)
         with binary_cursor() as cursor:
-            cursor.execute(f"delete from {self._table} where cluster_id = %s", [stream_id])
+            cursor.execute(f"drop table if exists {staged._table}")
+            cursor.execute(f"create temp table {staged._table} as select * from {self._table} with no data")
+            cursor.execute(f"create unique index on {staged._table} (cluster_id, {key})")
+        yield staged
+        with binary_cursor() as cursor:
+            cursor.execute(f"drop table {staged._table}")
+
+    def take(self, stream_id: int, staged: Stored[Record]) -> None:
+        """Make the rows of the cluster those of ``staged``; what is the same already is not written."""
+        columns = ", ".join(f'"{column}"' for column in self.columns)
+        ours = ", ".join(f'o."{column}"' for column in self.columns)
+        theirs = ", ".join(f's."{column}"' for column in self.columns)
+        same_key = " and ".join(f'o."{column}" = s."{column}"' for column in self.key)
+        with binary_cursor() as cursor:
+            cursor.execute(f"analyze {staged._table}")
+            # Deleted first, so that values that must be unique may change places.
+            cursor.execute(
+                f"""delete from {self._table} o where o.cluster_id = %s and not exists (
+                    select from {staged._table} s
+                    where {same_key} and ({ours}) is not distinct from ({theirs}))""",
+                [stream_id],
+            )
+            cursor.execute(
+                f"""insert into {self._table} (cluster_id, {columns})
+                    select %s::bigint, {theirs} from {staged._table} s where not exists (
+                    select from {self._table} o where o.cluster_id = %s and {same_key})""",
+                [stream_id, stream_id],
+            )
 
     @property
     def _table(self) -> str:
-        return str(self.model._meta.db_table)
+        name = str(self.model._meta.db_table)
+        return f"pg_temp.staged_{name}" if self.staged else name
 
     def _field(self, column: str) -> Field[Any, Any]:
         return self.model._meta.get_field(column)  # type: ignore[return-value]
 
     def _type(self, column: str) -> str:
-        from django.db import connection
-
         kind = self._field(column).db_type(connection)
         return "text" if kind is None or kind.startswith("varchar") else kind
 
@@ -132,15 +169,30 @@ def load_cluster(stream_id: int) -> ClusterRecord | None:
 
 def save(stream_id: int, tables: Tables) -> None:
     """Write what the commits changed."""
+    save_cluster(stream_id, tables)
+    save_rows(stream_id, tables, NODES, PODS, GROUPS)
+
+
+def save_cluster(stream_id: int, tables: Tables) -> None:
     if tables.cluster is not None and tables.cluster_dirty:
         values = {field.name: getattr(tables.cluster, field.name) for field in fields(ClusterRecord)}
         Cluster.objects.update_or_create(pk=stream_id, defaults=values)
-    NODES.save(stream_id, _present(tables.nodes.dirty, tables.nodes.rows.get))
-    PODS.save(stream_id, _present(tables.pods.dirty, tables.pods.rows.get))
-    GROUPS.save(stream_id, _present(tables.groups.dirty, tables.groups.rows.get))
+
+
+def save_rows(
+    stream_id: int,
+    tables: Tables,
+    nodes: Stored[NodeRecord],
+    pods: Stored[PodRecord],
+    groups: Stored[PodGroupRecord],
+) -> None:
+    """To the places given, which are the stored tables or their staging."""
+    nodes.save(stream_id, _present(tables.nodes.dirty, tables.nodes.rows.get))
+    pods.save(stream_id, _present(tables.pods.dirty, tables.pods.rows.get))
+    groups.save(stream_id, _present(tables.groups.dirty, tables.groups.rows.get))
     gone = [key for key in sorted(tables.groups.dirty) if key not in tables.groups.rows]
     if gone:
-        GROUPS.delete(stream_id, [(*key.split("/", 1), uid) for key, uid in gone])
+        groups.delete(stream_id, [(*key.split("/", 1), uid) for key, uid in gone])
 
 
 Key = TypeVar("Key", bound="str | tuple[str, str]")

@@ -196,6 +196,13 @@ class Tables:
         self.stale_groups: set[str] = set()
         self.next_index = 0
 
+    def rows_written(self) -> None:
+        """The rows that the commits so far changed are kept somewhere: only what later ones change is
+        dirty.
+        """
+        for table in (self.nodes, self.pods, self.groups):
+            table.dirty.clear()
+
     def take_stale_nodes(self) -> list[str]:
         """Sorted; none are left. LookupError when what is on one of them was not loaded."""
         return _take(self.stale_nodes, self.loaded_nodes)

@@ -49,19 +49,17 @@ def prefetch(stream_id: int, events: Sequence[e.Event]) -> Tables:
     tables.cluster = storage.load_cluster(stream_id)
     touched = Touched(events)
     # The pods themselves, others of their names: they tell where they were before, which the events do not.
-    found = PODS.load(
-        stream_id,
-        f"uid = any(%b::text[]) or ((namespace, name) in {_KEYS} and not removed)",
-        sorted(touched.pods),
-        *_split(touched.pod_keys),
-    )
+    # One question for each index: with "or" every row of the cluster would be read.
+    found = PODS.load(stream_id, "uid = any(%b::text[])", sorted(touched.pods))
+    found += PODS.load(stream_id, f"(namespace, name) in {_KEYS} and not removed", *_split(touched.pod_keys))
     nodes = touched.nodes | {pod.node for pod in found if pod.node}
     keys = touched.groups | {pod.group_key for pod in found if pod.group}
-    on = PODS.load(stream_id, "node = any(%b::text[]) and not removed", sorted(nodes))
+    on = PODS.load(stream_id, "node = any(%b::text[]) and node <> '' and not removed", sorted(nodes))
     keys |= {pod.group_key for pod in on if pod.group and pod.node in touched.changing_nodes}
     if touched.gates:
         keys |= {row.key for row in GROUPS.load(stream_id, "not closed")}
-    naming = PODS.load(stream_id, f'(namespace, "group") in {_KEYS} and not removed', *_split(keys))
+    grouped = f"""(namespace, "group") in {_KEYS} and "group" <> '' and not removed"""
+    naming = PODS.load(stream_id, grouped, *_split(keys))
     # Of pods with one name only the newest can be placed, whatever group the others are in.
     known = {pod.uid for pod in (*found, *on, *naming)}
     unbound = {f"{pod.namespace}/{pod.name}" for pod in naming if not pod.node}
@@ -112,8 +110,12 @@ def _take_pods(tables: Tables, found: Iterable[PodRecord], asked: Collection[str
 def _take_groups(
     tables: Tables, stream_id: int, keys: Collection[str], named: Collection[tuple[str, str]]
 ) -> None:
-    condition = f"((namespace, name) in {_KEYS} and not closed) or uid = any(%b::text[])"
-    found = GROUPS.load(stream_id, condition, *_split(keys), sorted(uid for _, uid in named if uid))
+    found = GROUPS.load(stream_id, f"(namespace, name) in {_KEYS} and not closed", *_split(keys))
+    generations = sorted((key, uid) for key, uid in named if uid)
+    those = "(namespace, name, uid) in (select * from unnest(%b::text[], %b::text[], %b::text[]))"
+    found += GROUPS.load(
+        stream_id, those, *_split([key for key, _ in generations]), [uid for _, uid in generations]
+    )
     asked = {*named, *((key, "") for key in keys)}
     tables.groups.load(asked, {(row.key, row.uid): row for row in found})
     for row in found:

@@ -14,8 +14,10 @@ from scheduling.engine.queue import is_conflicted, waiting
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
+from scheduling.engine.version import ENGINE
 from scheduling.ledger import fold
 from scheduling.ledger.events import (
+    Decided,
     DomainLost,
     DomainTable,
     Event,
@@ -32,7 +34,7 @@ from scheduling.services.contention import Contention
 class Told(NamedTuple):
     """A decision, and the seq of the event that woke its group (None: not known)."""
 
-    event: Event
+    event: Decided
     cause: int | None
 
 
@@ -57,7 +59,8 @@ def decided(
     Each holds on the log right before it: a refusal is told after the placements of the cycle, since what
     those take changes its numbers. So a second cycle on the same facts has no news.
 
-    A domain that is lost is told before all decisions of the cycle.
+    A domain that is lost is told before all decisions of the cycle. Each event names this engine and the
+    seq of ``state``.
 
     ``now_ms`` changes nothing: the order of the queue comes from the objects' own times, so a replay decides
     the same. In an observed cluster a group that would be placed gives a forecast. Other groups of the cycle
@@ -70,14 +73,18 @@ def decided(
     keys = [key for key in keys if key in causes]
     contention = Contention(state, profile)
     seq = state.seq
+
+    def told(event: Decided, key: str) -> Told:
+        return Told(replace(event, engine=ENGINE, decided_on=state.seq), causes[key])
+
     for key in keys:
         loss = _newly_lost(ahead, key)
         if loss is not None:
             fold.apply(ahead, loss, ahead.seq)
             seq += 1
-            yield Told(loss, causes[key])
+            yield told(loss, key)
     while keys:
-        refusals: list[tuple[str, Event]] = []
+        refusals: list[tuple[str, Decided]] = []
         stand_from = 0  # refusals before this one were decided before room was taken: they are decided again
         for key in keys:
             turn = _turn(ahead, key, profile)
@@ -85,16 +92,16 @@ def decided(
                 seq += placement.news
                 contention.took(key, seq if placement.news else state.turns[key].seq, placement.assignments)
                 if placement.news:
-                    yield Told(placement.event, causes[key])
+                    yield told(placement.event, key)
             if turn.placements:
                 stand_from = len(refusals)
             if turn.refusal is not None:
                 refusals.append((key, turn.refusal))
         for key, refusal in refusals[stand_from:]:
-            told = _with_winner(refusal, contention, key)
-            if _apply(ahead, key, told) or _is_lost_anew(state, key, told):
+            final = _with_winner(refusal, contention, key)
+            if _apply(ahead, key, final) or _is_lost_anew(state, key, final):
                 seq += 1
-                yield Told(told, causes[key])
+                yield told(final, key)
         keys = [key for key, _ in refusals[:stand_from]]
 
 
@@ -102,7 +109,7 @@ def decided(
 class _Placement:
     """``news``: false for a forecast that was told before."""
 
-    event: Event
+    event: Decided
     assignments: tuple[tuple[str, str], ...]
     news: bool
 
@@ -112,7 +119,7 @@ class _Turn:
     """What came of one group's turn. ``refusal``: of the members that are left, not applied yet."""
 
     placements: list[_Placement] = field(default_factory=list)
-    refusal: Event | None = None
+    refusal: Decided | None = None
 
 
 def _turn(ahead: ClusterState, key: str, profile: str) -> _Turn:
@@ -174,7 +181,7 @@ def _settled(decision: Decision) -> PodGroupSettled:
     )
 
 
-def _with_winner(refusal: Event, contention: Contention, key: str) -> Event:
+def _with_winner(refusal: Decided, contention: Contention, key: str) -> Decided:
     if not isinstance(refusal, PodGroupUnschedulable):
         return refusal
     return replace(refusal, lost_to=contention.winner(key, refusal.reason))
@@ -187,8 +194,10 @@ def _is_lost_anew(state: ClusterState, key: str, refusal: Event) -> bool:
     return lost_to is not None and (before is None or before.lost_to != lost_to)
 
 
-def decision_event(state: ClusterState, decision: Decision) -> Event:
-    """The decision as the log keeps it. Raises KeyError when ``state`` is not the one that was decided on."""
+def decision_event(state: ClusterState, decision: Decision) -> Decided:
+    """The decision as the log keeps it, but for which engine decided and on which seq. Raises KeyError when
+    ``state`` is not the one that was decided on.
+    """
     namespace, _, name = decision.key.partition("/")
     summary = decision.summary()
     match decision.verdict:

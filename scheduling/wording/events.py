@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
+from scheduling.ledger import codec
 from scheduling.ledger import events as log
 from scheduling.wording import units, words
 from scheduling.wording.decisions import Facts, joined, lost_sentence, sentences
@@ -284,6 +285,19 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     "PlacementForecast": _decision,
 }
 """One maker of sentences for each event type; a test holds it and the catalogue together."""
+
+
+def stored_sentence(type_name: str, version: int, body: dict[str, Any]) -> str:
+    """The stored event in sentences; where it cannot be read, a sentence that says so."""
+    try:
+        return sentence(codec.from_body(type_name, version, body))
+    except codec.UnknownEvent:
+        return gettext(
+            "A newer version of the console wrote this event (%(type)s, version %(version)s); "
+            "this one cannot read it, and decides nothing on it."
+        ) % {"type": type_name, "version": version}
+    except codec.BadEvent as error:
+        return gettext("This event is not what the console wrote: %(fault)s") % {"fault": error}
 
 
 def sentence(event: log.Event) -> str:

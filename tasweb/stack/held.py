@@ -17,11 +17,11 @@ from tasweb.stack import StackError, application, postgres, valkey
 from tasweb.stack.supervisor import Service, Supervisor
 
 
-async def _servers(supervisor: Supervisor, directory: Path) -> None:
+async def _servers(supervisor: Supervisor, directory: Path, *, durable: bool) -> None:
     binaries, data = postgres.find(), directory / "pg"
     await postgres.initialise(supervisor, binaries, data)
     await supervisor.start(
-        postgres.service(binaries, data, directory, durable=False),
+        postgres.service(binaries, data, directory, durable=durable),
         valkey.service(valkey.find(), directory / "valkey", directory, durable=False),
     )
     await postgres.create_roles(directory, may_create_databases=True)
@@ -55,7 +55,7 @@ async def main(kind: str, directory: Path, *rest: str) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     try:
         if kind == "servers":
-            await _servers(supervisor, directory)
+            await _servers(supervisor, directory, durable="durable" in rest)
         else:
             await supervisor.start(*application.services(os.environ, directory, int(rest[0])))
         _report(supervisor)

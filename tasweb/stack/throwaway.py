@@ -103,9 +103,11 @@ def _held(*arguments: str, env: Mapping[str, str] | None = None) -> Iterator[Hel
         raise StackError(last_words)
 
 
-def servers(directory: Path) -> AbstractContextManager[Held]:
-    """PostgreSQL and Valkey on sockets in `directory`, which the holder makes and removes."""
-    return _held("servers", str(directory))
+def servers(directory: Path, *, durable: bool = False) -> AbstractContextManager[Held]:
+    """PostgreSQL and Valkey on sockets in `directory`, which the holder makes and removes. `durable`: what
+    PostgreSQL commits would outlive a crash of the machine, at the price that it has in production.
+    """
+    return _held("servers", str(directory), *(["durable"] if durable else []))
 
 
 def application(env: Mapping[str, str], port: int) -> AbstractContextManager[Held]:

@@ -98,7 +98,7 @@ def test_events_that_changed_places_are_found(stream: int, tamper: Tamper, one: 
 def forged(stream: int, seq: int, previous: bytes) -> StoredRow:
     row = next(store.stored(stream, after=seq - 1))
     body = row.body.replace("n", "x")
-    values = {name: getattr(row, name) for name in row.__slots__} | {
+    values = row._asdict() | {
         "body": body,
         "prev_hash": previous,
         "seq": seq,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from scheduling.ledger.events import Event
+from scheduling.ledger.store import GENESIS, Recorded
 from scheduling.services.conformance.stream import MemoryStream
 from scheduling.services.submitting import MemberTemplate, WorkloadForm
 
@@ -113,3 +116,9 @@ def form(name: str = "g", count: int = 2, **more: Any) -> WorkloadForm:
 def nodes_of(made: MemoryStream, group: str) -> dict[str, str]:
     """Member name -> node, "" when it is on none."""
     return {member.name: member.node for member in made.state.members(f"default/{group}")}
+
+
+def as_recorded(events: Sequence[Event]) -> Iterator[Recorded]:
+    """The log of a cluster in memory, from its first event on, without times and hashes."""
+    for seq, event in enumerate(events, 1):
+        yield Recorded(1, seq, event, "a", f"c{seq}", None, 0, 0, GENESIS, GENESIS)

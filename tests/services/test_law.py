@@ -18,10 +18,11 @@ from scheduling.ledger.events import DomainLost, PodGroupPlaced, PodGroupUnsched
 from scheduling.services.deciding import cycle_events
 from scheduling.services.members import delete_member_events, end_group_events
 from scheduling.services.problems import Refused
+from scheduling.services.replaying import replayed
 from scheduling.services.submitting import MemberTemplate, submit_events
 from scheduling.services.switching import cordon_events, gate_events
 from tests.engine.neighbours import allowed
-from tests.services.builders import GPU, RACK, form, gang, members, node, stream, text
+from tests.services.builders import GPU, RACK, as_recorded, form, gang, members, node, stream, text
 
 NODES = [f"n{number}" for number in range(6)]
 GROUPS = [f"g{number}" for number in range(4)]
@@ -185,7 +186,7 @@ class Cluster(RuleBasedStateMachine):
             assert allowed(state.pods[uid], taken, others)
 
     def teardown(self) -> None:
-        """The log tells everything: folded anew it gives the same state."""
+        """The log tells everything: folded anew it gives the same state, and decided anew the same."""
         state = self.stream.state
         assert (self.replayed.seq, self.replayed.nodes, self.replayed.pods) == (
             state.seq,
@@ -194,6 +195,8 @@ class Cluster(RuleBasedStateMachine):
         )
         assert (self.replayed.groups, self.replayed.verdicts) == (state.groups, state.verdicts)
         assert (self.replayed.homes, self.replayed.lost) == (state.homes, state.lost)
+        for cycle in replayed(ClusterState(), as_recorded(self.stream.events)):
+            assert cycle.differences == ()
 
 
 Cluster.TestCase.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)

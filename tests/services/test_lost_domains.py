@@ -12,6 +12,7 @@ from scheduling.engine.decide import decide
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.requeue import Changes
 from scheduling.engine.state import ClusterState
+from scheduling.engine.version import ENGINE
 from scheduling.ledger import fold
 from scheduling.ledger.events import DomainLost, Event, PodGroupConflicted, PodGroupPlaced
 from scheduling.ledger.store import GENESIS, Recorded
@@ -52,7 +53,8 @@ def test_the_loss_of_the_whole_domain_is_written_before_the_decision_and_nothing
     made = running()
     lost, conflicted = lose(made, C)
     uid = made.state.groups[G].uid
-    assert lost == DomainLost("default", "g", uid, 1, RACK, "r1", ("a", "b"))
+    on = made.state.seq - 2
+    assert lost == DomainLost("default", "g", uid, 1, RACK, "r1", ("a", "b"), ENGINE, on)
     assert isinstance(conflicted, PodGroupConflicted)
     assert (conflicted.reason, conflicted.nodes, conflicted.bound, conflicted.members) == (
         "domain_lost", ("a", "b"), 0, 4,

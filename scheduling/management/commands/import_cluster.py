@@ -10,6 +10,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from scheduling.ledger.codec import UnknownEvent
+from scheduling.projections.writer import TablesBehind
 from scheduling.services.clusters import ImportReport, ImportRequest, import_cluster, preview_import
 from scheduling.services.importing import COMPLETE_KINDS
 from scheduling.services.problems import Refused
@@ -78,6 +80,8 @@ class Command(BaseCommand):
                 self.stderr.write(str(problem))
             self.stderr.write("Nothing was imported.")
             raise SystemExit(1) from None
+        except (TablesBehind, UnknownEvent) as error:
+            raise CommandError(str(error)) from error
         self._tell(report, options["dry_run"])
         if options["dry_run"] and report.refused and not options["partial"]:
             raise SystemExit(1)

@@ -7,13 +7,18 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from scheduling.ledger import store
+from scheduling.ledger.codec import BadEvent
+from scheduling.ledger.fold import BrokenHistory
+from scheduling.management.progress import progress
 from scheduling.models import Stream
 from scheduling.projections.rebuild import is_behind, rebuild
 
 
 class Command(BaseCommand):
     help = (
-        "Replace the rows of every cluster, or of one, by what its log gives. Appends to it wait meanwhile."
+        "Replace the rows of every cluster, or of one, by what its log gives. The console keeps serving; "
+        "appends wait while the rows are exchanged."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -35,4 +40,10 @@ class Command(BaseCommand):
         for stream in streams:
             if options["behind"] and not is_behind(stream.pk):
                 continue
-            self.stdout.write(f"{stream}: rebuilt at {rebuild(stream.pk)}")
+            label = f"rebuild {stream.name}"
+            try:
+                with progress(label, store.head(stream.pk).seq, lines=True) as advance:
+                    seq = rebuild(stream.pk, advance)
+            except (BadEvent, BrokenHistory) as error:
+                raise CommandError(f"{stream} cannot be rebuilt: {error}") from error
+            self.stdout.write(f"{stream}: rebuilt at {seq}")

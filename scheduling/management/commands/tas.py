@@ -19,10 +19,12 @@ from scheduling.api.commands import find_cluster, outcome
 from scheduling.api.errors import problem
 from scheduling.api.rendering import encode
 from scheduling.api.schemas import ErrorOut, PodGroupsOut
+from scheduling.ledger.codec import UnknownEvent
 from scheduling.ledger.events import CATALOGUE
 from scheduling.ledger.store import ConflictingAppend
 from scheduling.management.commands.import_cluster import gate
 from scheduling.models import PodGroupRow
+from scheduling.projections.writer import TablesBehind
 from scheduling.selectors import history
 from scheduling.selectors import pod_groups as groups
 from scheduling.selectors.history import Filters
@@ -104,7 +106,7 @@ class Command(BaseCommand):
             if all(each.reason == NOT_FOUND for each in error.problems):
                 raise CommandError(lines) from error
             raise CommandError(f"Refused; nothing was stored.\n{lines}", returncode=REFUSED) from error
-        except (Http404, ConflictingAppend) as error:
+        except (Http404, ConflictingAppend, TablesBehind, UnknownEvent) as error:
             raise CommandError(str(error)) from error
         except BrokenPipeError:
             # Whoever read has seen enough (`| head`); Python would complain again when it flushes at exit.

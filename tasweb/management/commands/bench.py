@@ -44,10 +44,11 @@ class Command(BaseCommand):
         env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tasweb.settings"}
         env.setdefault("SECRET_KEY", "for benches only")
         command = [sys.executable, "-m", "bench", name, *arguments]
-        if not getattr(importlib.import_module(f"bench.{name}"), "NEEDS_STACK", False):
+        bench = importlib.import_module(f"bench.{name}")
+        if not getattr(bench, "NEEDS_STACK", False):
             return subprocess.run(command, cwd=settings.BASE_DIR, env=env).returncode
         directory = throwaway.short_directory()
-        with throwaway.servers(directory):
+        with throwaway.servers(directory, durable=getattr(bench, "DURABLE", False)):
             env |= {**postgres.urls(directory), **valkey.urls(directory)}
             migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
             subprocess.run(migrate, cwd=settings.BASE_DIR, env=env, check=True)
