@@ -17,6 +17,7 @@ from kombu.exceptions import OperationalError
 from scheduling.ledger import store
 from scheduling.ledger.signals import log_advanced
 from scheduling.models import Cluster
+from scheduling.projections.writer import TablesBehind
 from scheduling.services import cycles, state
 from scheduling.services.cycles import RECONSIDER_AFTER
 from tasweb.celery import app
@@ -34,9 +35,18 @@ log = structlog.get_logger(__name__)
 
 @app.task(name="scheduling.tasks.run_cycle")
 def run_cycle(stream_id: int) -> None:
-    """One scheduling cycle of a cluster, unless it is running already or is parked."""
+    """One scheduling cycle of a cluster, unless it is running already or is parked.
+
+    While its tables are of another version nothing can be written; that is no fault of the cycle, so it is
+    asked for again and again until they are rebuilt.
+    """
     attempts = Attempts(stream_id)
-    result = cycles.run_cycle(stream_id, may_start=attempts.begin)
+    try:
+        result = cycles.run_cycle(stream_id, may_start=attempts.begin)
+    except TablesBehind as error:
+        log.warning("cycle waits for the tables", stream=stream_id, error=str(error))
+        attempts.succeeded()
+        return
     if result.ran:
         attempts.succeeded()
         come_back(stream_id, result)

@@ -12,7 +12,7 @@
 | 413 | too_large | the body is larger than the server takes |
 | 422 | refused | understood and not accepted; nothing was stored |
 | 500 | error | the console failed; nothing was half done |
-| 503 | unavailable | the tables or the log are of another version of the console; see `Retry-After` |
+| 503 | unavailable | tables or log are of another version, or held by others; see `Retry-After` |
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
+from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
@@ -28,6 +29,7 @@ from ninja.errors import HttpError, ValidationError
 from scheduling.api.schemas import ErrorCode, ErrorOut, ProblemOut
 from scheduling.ledger.archives import Archived
 from scheduling.ledger.bases import UnreadableBase
+from scheduling.ledger.binary import is_held
 from scheduling.ledger.codec import UnknownEvent
 from scheduling.ledger.store import CommandReused, ConflictingAppend
 from scheduling.projections.writer import TablesBehind
@@ -127,6 +129,13 @@ def install(api: NinjaAPI) -> None:
     @api.exception_handler(UnreadableBase)
     def unreadable(request: HttpRequest, error: UnreadableBase) -> HttpResponse:
         return _answer(api, request, 503, f"{str(error)[0].upper()}{str(error)[1:]}.")
+
+    @api.exception_handler(OperationalError)
+    def held(request: HttpRequest, error: OperationalError) -> HttpResponse:
+        if not is_held(error):
+            raise error
+        message = "The log of the cluster is held by others for longer than the console waits; ask again."
+        return _later(_answer(api, request, 503, message))
 
     @api.exception_handler(CommandReused)
     def reused(request: HttpRequest, error: CommandReused) -> HttpResponse:

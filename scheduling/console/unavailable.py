@@ -1,4 +1,4 @@
-"""What pages answer while the log or the tables are of another version of the console: 503, and why."""
+"""What pages answer while log or tables are of another version, or held by others: 503, and why."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
 from scheduling.ledger.bases import UnreadableBase
+from scheduling.ledger.binary import is_held
 from scheduling.ledger.codec import UnknownEvent
 from scheduling.projections.writer import TablesBehind
 
@@ -21,12 +22,14 @@ class Unavailable(MiddlewareMixin):
     """The API answers for itself (``api.errors``)."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if not isinstance(error, TablesBehind | UnknownEvent | UnreadableBase):
+        held = is_held(error)
+        if not held and not isinstance(error, TablesBehind | UnknownEvent | UnreadableBase):
             return None
         log.error("page unavailable", path=request.path, error=str(error))
         context = {
             "newer": error if isinstance(error, UnknownEvent) else None,
             "base": isinstance(error, UnreadableBase),
+            "held": held,
         }
         response = render(request, "503.html", context, status=503)
         response["Retry-After"] = RETRY_AFTER

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from django.db import connection
+from django.db import OperationalError, connection
 
 
 @contextmanager
@@ -19,3 +19,10 @@ def binary_cursor() -> Iterator[psycopg.Cursor[tuple[Any, ...]]]:
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         yield cursor
+
+
+def is_held(error: BaseException) -> bool:
+    """Whether it says that a lock was held by others for longer than the session waits (``lock_timeout``)."""
+    return isinstance(error, OperationalError) and isinstance(
+        error.__cause__, psycopg.errors.LockNotAvailable
+    )

@@ -104,9 +104,9 @@ def _check(row: StoredRow, good: Head, before: Head, start: Head) -> _Bad | None
         return None
     if good == start:
         return _Bad(row.seq, Fault.CHANGED, "it does not follow the event before the start")
-    if _is_followed(row):
+    if _leads_to_head(row):
         return _Bad(good.seq, Fault.CHANGED, f"event {row.seq} was written after an event with another hash")
-    return _Bad(row.seq, Fault.CHANGED, f"it does not follow event {good.seq}, and nothing follows it")
+    return _Bad(row.seq, Fault.CHANGED, f"it does not follow event {good.seq}")
 
 
 def _check_end(stream_id: int, good: Head, before: Head, head: Head) -> _Bad | None:
@@ -125,10 +125,17 @@ def _check_end(stream_id: int, good: Head, before: Head, head: Head) -> _Bad | N
     return None
 
 
-def _is_followed(row: StoredRow) -> bool:
-    """Whether the event after it, or else the head, was written after it."""
-    following = next(store.stored(row.stream_id, after=row.seq, limit=1), None)
-    return row.hash == (store.head(row.stream_id).hash if following is None else following.prev_hash)
+def _leads_to_head(row: StoredRow) -> bool:
+    """Whether all that comes after the row was written after it, up to the head."""
+    head = store.head(row.stream_id)
+    seq, last = row.seq, row.hash
+    for following in store.stored(row.stream_id, after=row.seq, upto=head.seq):
+        if (following.seq, following.prev_hash) != (seq + 1, last):
+            return False
+        if following.computed_hash() != following.hash:
+            return False
+        seq, last = following.seq, following.hash
+    return Head(seq, last) == head
 
 
 def _explain(row: StoredRow, good: Head, before: Head) -> _Bad:

@@ -1,7 +1,7 @@
 """One example of every event type, and strategies that draw any event of a type."""
 
 import types
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
@@ -74,6 +74,8 @@ _PLACED: dict[str, Any] = {
     "shapes": ((1, 1),),
 }
 
+_BY: dict[str, Any] = {"engine": "2", "decided_on": 41}
+
 EXAMPLES: tuple[e.Event, ...] = (
     e.ClusterRegistered("demo", "simulated", tuple((gate, True) for gate in TAS_GATES), "v1.36.2"),
     e.ClusterModeChanged("observed"),
@@ -96,21 +98,83 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.PodAdded(POD, "pod-uid-lost"),
     e.PodUpdated("ml", "train-0", "pod-uid-0", (("node", "n1"), ("phase", "Running"), ("shape", SHAPE))),
     e.PodRemoved("ml", "train-0", "pod-uid-0", "n1", "train", "deleted"),
-    e.PodGroupPlaced(**_PLACED),
+    e.PodGroupPlaced(**_PLACED, **_BY),
     e.PodGroupUnschedulable(
         "ml", "train", "group-uid-1", 1, "exact", RACK, True, "proved_infeasible", "capacity", "r1",
         need=2, members=2, bound=0, fits=1, short_of=(("nvidia.com/gpu", 4),), funnel=(2, 2, 2, 1, 0),
         unlabelled_nodes=3, fits_across_domains=True, unmodelled=(), table=TABLE, shapes=((2, 0),),
-        lost_to=LostTo("ml/other", 7),
+        lost_to=LostTo("ml/other", 7), **_BY,
     ),
-    e.PodGroupHeld("ml", "train", "group-uid-1", 1, "not_enough_pods", 2, 1),
+    e.PodGroupHeld("ml", "train", "group-uid-1", 1, "not_enough_pods", 2, 1, **_BY),
     e.PodGroupConflicted(
-        "ml", "train", "group-uid-1", 1, "conflicting_domains", ("r1", "r2"), ("n9",), 2, 2, 2
+        "ml", "train", "group-uid-1", 1, "conflicting_domains", ("r1", "r2"), ("n9",), 2, 2, 2, **_BY
     ),
-    e.PodGroupSettled("ml", "train", "group-uid-1", 1, 2, 2, 2),
-    e.DomainLost("ml", "train", "group-uid-1", 1, RACK, "r1", ("n1", "n2")),
-    e.PlacementForecast(**_PLACED),
+    e.PodGroupSettled("ml", "train", "group-uid-1", 1, 2, 2, 2, **_BY),
+    e.DomainLost("ml", "train", "group-uid-1", 1, RACK, "r1", ("n1", "n2"), **_BY),
+    e.PlacementForecast(**_PLACED, **_BY),
 )  # fmt: skip
+
+
+def _older(kind: type[Any]) -> Any:
+    """The example of a decision, without who decided on what."""
+    found = next(event for event in EXAMPLES if type(event) is kind)
+    return replace(found, engine="1", decided_on=None)  # type: ignore[call-arg]
+
+
+_DECIDED = '"generation":1,"name":"train","namespace":"ml"'
+_GIVEN = (
+    '"assignments":[["pod-uid-0","train-0","n1"]],"domain":"r1","enforced":true,"fits":1,'
+    + _DECIDED
+    + ',"members":1,"need":1,"profile":"exact","shapes":[[1,1]],'
+    + f'"topology_key":"{RACK}","uid":"group-uid-1"'
+)
+_REFUSED = (
+    '"bound":0,"domain":"r1","enforced":true,"fits":1,"fits_across_domains":true,"funnel":[2,2,2,1,0],'
+    + _DECIDED
+    + ',"members":2,"need":2,"profile":"exact","reason":"capacity","shapes":[[2,0]],'
+    '"short_of":[["nvidia.com/gpu",4]],"table":{"causes":[[[0,4]],[]],"codes":["capacity","nvidia.com/gpu"],'
+    '"domains":["r1","r2"],"eligible":[4,3],"fits":[1,0],"never":[0,1],"nodes":[4,4],"reasons":[0,0],'
+    f'"short_of":[[[1,4]],[[1,8]]]}},"topology_key":"{RACK}","uid":"group-uid-1","unlabelled_nodes":3,'
+    '"unmodelled":[],"verdict":"proved_infeasible"'
+)
+_COUNTS = '"members":2,"name":"train","namespace":"ml","need":2,'
+
+OLDER: dict[tuple[str, int], tuple[str, e.Event]] = {
+    ("NodeAdded", 1): ('{"node":{"name":"n1","uid":"u1"}}', e.NodeAdded(Node("n1", "u1"))),
+    ("NodeUpdated", 1): (
+        '{"changes":{"ready":false},"name":"n1","uid":"u1"}',
+        e.NodeUpdated("n1", "u1", (("ready", False),)),
+    ),
+    ("PodGroupPlaced", 1): (f"{{{_GIVEN}}}", e.PodGroupPlaced(**_PLACED)),
+    ("PlacementForecast", 1): (f"{{{_GIVEN}}}", e.PlacementForecast(**_PLACED)),
+    ("PodGroupUnschedulable", 1): (
+        f"{{{_REFUSED}}}",
+        replace(_older(e.PodGroupUnschedulable), lost_to=None),
+    ),
+    ("PodGroupUnschedulable", 2): (
+        f'{{{_REFUSED},"lost_to":{{"key":"ml/other","seq":7}}}}',
+        _older(e.PodGroupUnschedulable),
+    ),
+    ("PodGroupHeld", 1): (
+        '{"generation":1,"members":1,"name":"train","namespace":"ml","need":2,"reason":"not_enough_pods",'
+        '"uid":"group-uid-1"}',
+        _older(e.PodGroupHeld),
+    ),
+    ("PodGroupConflicted", 1): (
+        f'{{"bound":2,"domains":["r1","r2"],"generation":1,{_COUNTS}"nodes":["n9"],'
+        '"reason":"conflicting_domains","uid":"group-uid-1"}',
+        _older(e.PodGroupConflicted),
+    ),
+    ("PodGroupSettled", 1): (
+        f'{{"bound":2,"generation":1,{_COUNTS}"uid":"group-uid-1"}}',
+        _older(e.PodGroupSettled),
+    ),
+    ("DomainLost", 1): (
+        f'{{"domain":"r1",{_DECIDED},"nodes":["n1","n2"],"topology_key":"{RACK}","uid":"group-uid-1"}}',
+        _older(e.DomainLost),
+    ),
+}
+"""(type, older version) -> a body as it was stored in that version, and the event that it is read as."""
 
 
 def events() -> SearchStrategy[e.Event]:

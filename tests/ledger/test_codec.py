@@ -11,6 +11,7 @@ from scheduling.engine.model import Node, Pod, PodGroup, PodTerm, Requirement, S
 from scheduling.ledger import codec, events
 from scheduling.ledger.codec import BadEvent, UnknownEvent
 from scheduling.ledger.events import CATALOGUE, Event, NodeUpdated, PodGroupUpdated, PodUpdated
+from scheduling.ledger.upcasters import UPCASTERS
 from tests.ledger import examples
 
 
@@ -31,6 +32,18 @@ def test_every_event_class_is_in_the_catalogue() -> None:
 def test_an_example_comes_back_as_it_was(event: Event) -> None:
     text = codec.encode(event)
     assert codec.decode(type(event).__name__, event.VERSION, text) == event
+
+
+def test_every_older_version_of_every_type_has_an_upcaster_and_an_example_here() -> None:
+    older = {(name, version) for name, kind in CATALOGUE.items() for version in range(1, kind.VERSION)}
+    assert {(name, version) for name, steps in UPCASTERS.items() for version in steps} == older
+    assert set(examples.OLDER) == older
+
+
+@pytest.mark.parametrize("stored", examples.OLDER, ids=lambda stored: f"{stored[0]} {stored[1]}")
+def test_a_body_of_an_older_version_is_read_as_the_event_it_meant(stored: tuple[str, int]) -> None:
+    body, event = examples.OLDER[stored]
+    assert codec.decode(*stored, body) == event
 
 
 @given(examples.events())

@@ -175,7 +175,7 @@ def leave(stream: int, rows: Log) -> None:
             cursor.execute(f"insert into scheduling_event ({', '.join(COLUMNS)}) values ({marks})", values)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(changed(), overwritten(), removed(), inserted(), moved(), exchanged()))
 def test_what_was_done_to_which_event_is_named(written: tuple[int, Log], tampering: Tampering) -> None:
     stream, rows = written

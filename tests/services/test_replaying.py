@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -20,12 +21,15 @@ from scheduling.ledger.events import Decided, Event
 from scheduling.models import Cluster
 from scheduling.services import cycles, nodes, workloads
 from scheduling.services.clusters import set_mode
+from scheduling.services.conformance.cases import perform, read_cases
 from scheduling.services.deciding import cycle_events
 from scheduling.services.problems import Refused
 from scheduling.services.replaying import Cycle, Difference, Replay, replay_stream, replayed
 from scheduling.services.submitting import MemberTemplate
 from tests.services.builders import GPU, as_recorded, form, gang, members, node, stream, text
 from tests.services.test_random_commands import COMMANDS, NAMES
+
+CASES = Path(__file__).parents[1] / "conformance"
 
 
 def again(events: Sequence[Event]) -> list[Cycle]:
@@ -182,6 +186,21 @@ def test_decisions_in_another_profile_are_made_again_in_it(profile: str) -> None
     made.commit(cycle_events(made.state, made.now_ms, profile=profile))
     (cycle,) = again(made.events)
     assert cycle.differences == ()
+
+
+@pytest.mark.parametrize("profile", ["exact", "upstream-1.36"])
+@pytest.mark.parametrize("file", sorted(path.name for path in CASES.glob("*.jsonl")))
+def test_every_conformance_case_is_decided_again(file: str, profile: str) -> None:
+    decisions = 0
+    for case in read_cases(CASES / file):
+        made = stream()
+        for stage in case["stages"]:
+            perform(made, stage, case["directory"])
+            made.settle(profile)
+        for cycle in again(made.events):
+            assert cycle.differences == (), case["name"]
+            decisions += cycle.last - cycle.first + 1
+    assert decisions > 0
 
 
 # --- on the log

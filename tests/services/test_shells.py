@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -357,6 +358,29 @@ def test_commands_at_once_from_many_threads_are_all_carried_out(make: Make, tabl
         thread.join()
     assert failures == []
     assert all(found.unschedulable for found in state_of(cluster).nodes.values())
+    tables_agree(cluster)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_command_sent_by_many_at_once_has_one_set_of_events_and_one_answer(
+    make: Make, tables_agree: Any
+) -> None:
+    cluster = make(node("a"))
+    head, together = store.head(cluster.pk).seq, threading.Barrier(6)
+
+    def run(_: int) -> Any:
+        try:
+            together.wait(20)
+            return nodes.cordon(cluster=cluster, node="a", actor="tester", command_id="once")
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(6) as pool:
+        outcomes = list(pool.map(run, range(6)))
+    assert sorted(outcome.repeated for outcome in outcomes) == [False, True, True, True, True, True]
+    assert {(outcome.first_seq, outcome.last_seq) for outcome in outcomes} == {(head + 1, head + 1)}
+    assert len({outcome.events for outcome in outcomes}) == 1
+    assert store.head(cluster.pk).seq == head + 1
     tables_agree(cluster)
 
 

@@ -18,9 +18,11 @@ from scheduling.ledger import store
 from scheduling.ledger.events import PodGroupPlaced
 from scheduling.ledger.signals import log_advanced
 from scheduling.models import Cluster
+from scheduling.projections import rebuild
 from scheduling.services import cycles, nodes
 from scheduling.services.signals import cycle_reached
 from tests.services.builders import gang, members, node, pod
+from tests.versions import newer_tables
 
 Make = Callable[..., Cluster]
 
@@ -66,6 +68,21 @@ def test_a_task_delivered_twice_and_at_once_makes_one_set_of_events(make: Make, 
     placed = [item for item in store.read(cluster.pk) if isinstance(item.event, PodGroupPlaced)]
     assert len(placed) == 1
     tables_agree(cluster)
+
+
+def test_a_cycle_waits_for_tables_of_another_version_to_be_rebuilt_and_is_not_parked(make: Make) -> None:
+    cluster = make(node("a"), gang("g", 1), pod("g-0", "g"))
+    head = store.head(cluster.pk).seq
+    with newer_tables():
+        with capture_logs() as logs:
+            for _ in range(tasks.MOST_ATTEMPTS + 2):
+                tasks.run_cycle(cluster.pk)
+        assert [entry["event"] for entry in logs] == ["cycle waits for the tables"] * 5
+        assert "rebuild_projections" in logs[0]["error"]
+        assert store.head(cluster.pk).seq == head
+        rebuild.rebuild(cluster.pk)
+        tasks.run_cycle(cluster.pk)
+    assert store.head(cluster.pk).seq == head + 1
 
 
 def test_a_cycle_that_keeps_dying_is_parked_and_told_once(make: Make) -> None:
