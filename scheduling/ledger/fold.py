@@ -59,6 +59,22 @@ def state_at(stream_id: int, seq: int | None = None) -> ClusterState:
     return fold(ClusterState(), store.read(stream_id, upto=upto))
 
 
+def seq_at(stream_id: int, at: int) -> int:
+    """The last seq recorded at or before ``at`` (milliseconds since the epoch); 0 when there is none.
+
+    By halving: times of recording never fall along a stream.
+    """
+    first = next(store.stored(stream_id, limit=1), None)
+    if first is None or first.recorded_at > at:
+        return 0
+    reached, beyond = first.seq, store.head(stream_id).seq + 1
+    while beyond - reached > 1:
+        middle = (reached + beyond) // 2
+        row = next(store.stored(stream_id, after=middle - 1, limit=1))
+        reached, beyond = (middle, beyond) if row.recorded_at <= at else (reached, middle)
+    return reached
+
+
 @singledispatch
 def _change(event: e.Event, state: ClusterState) -> None:
     raise NotImplementedError(f"no rule for {type(event).__name__}")

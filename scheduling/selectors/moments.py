@@ -1,0 +1,106 @@
+"""A moment in the history of a cluster as addresses name it: the seq of an event, or a time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from django.utils import timezone
+
+from scheduling.ledger import fold, store
+from scheduling.models import Cluster, Event
+
+_SEQ = re.compile(r"[0-9]+")
+_PLUS_LOST = re.compile(r"(.+:\d\d(?:\.\d+)?) (\d\d:?\d\d)")
+"""A time whose ``+`` was taken for a space, as addresses do with one that is not encoded."""
+_MOST_DIGITS = 18
+"""A longer number is beyond every log."""
+_SHOWN = 60
+"""So much of what is no moment is repeated in the sentence about it."""
+
+
+class Fault(StrEnum):
+    UNREADABLE = "unreadable"
+    AFTER_HEAD = "after_head"
+    BEFORE_FIRST = "before_first"
+    FUTURE = "future"
+    NOT_KEPT = "not_kept"
+
+
+_SENTENCES = {
+    Fault.UNREADABLE: (
+        "{text!r} is neither the number of an event nor a time such as 2026-11-29T16:24:07+09:00"
+    ),
+    Fault.AFTER_HEAD: "{text} lies after the head of the log, event {head}",
+    Fault.BEFORE_FIRST: "{text} lies before the first event of the log",
+    Fault.FUTURE: "{text} lies in the future",
+    Fault.NOT_KEPT: "event {text} is not in the table of events",
+}
+
+
+class BadMoment(ValueError):
+    """``text`` names no moment of the cluster; ``fault`` says why, ``head`` is the newest seq of the log."""
+
+    def __init__(self, fault: Fault, text: str, head: int) -> None:
+        text = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+        super().__init__(_SENTENCES[fault].format(text=text, head=head))
+        self.fault, self.text, self.head = fault, text, head
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Right after event ``seq``, which was recorded at ``recorded_at``."""
+
+    seq: int
+    recorded_at: datetime
+
+
+def moment(cluster: Cluster, text: str) -> Moment:
+    """The moment that ``text`` names: ``1234``, or a time in ISO 8601 (without a zone: in the active one),
+    which means the last event recorded by then. Raises BadMoment.
+    """
+    text = text.strip()
+    head = store.head(cluster.pk).seq
+    seq = _numbered(text, head) if _SEQ.fullmatch(text) else _timed(cluster, text, head)
+    return _at(cluster, text, seq, head)
+
+
+def newest(cluster: Cluster) -> Moment:
+    """The moment of the last event. Raises BadMoment for a log without any."""
+    head = store.head(cluster.pk).seq
+    if not head:
+        raise BadMoment(Fault.BEFORE_FIRST, "0", head)
+    return _at(cluster, str(head), head, head)
+
+
+def _at(cluster: Cluster, text: str, seq: int, head: int) -> Moment:
+    rows = Event.objects.filter(stream_id=cluster.pk, seq=seq)
+    recorded_at = rows.values_list("recorded_at", flat=True).first()
+    if recorded_at is None:
+        raise BadMoment(Fault.NOT_KEPT, text, head)
+    return Moment(seq, recorded_at)
+
+
+def _numbered(text: str, head: int) -> int:
+    if len(text) > _MOST_DIGITS or int(text) > head:
+        raise BadMoment(Fault.AFTER_HEAD, text, head)
+    if int(text) == 0:
+        raise BadMoment(Fault.BEFORE_FIRST, text, head)
+    return int(text)
+
+
+def _timed(cluster: Cluster, text: str, head: int) -> int:
+    try:
+        time = datetime.fromisoformat(_PLUS_LOST.sub(r"\1+\2", text))
+    except ValueError:
+        raise BadMoment(Fault.UNREADABLE, text, head) from None
+    if timezone.is_naive(time):
+        time = timezone.make_aware(time)
+    if time > timezone.now():
+        raise BadMoment(Fault.FUTURE, text, head)
+    seq = fold.seq_at(cluster.pk, store.to_milliseconds(time))
+    if not seq:
+        raise BadMoment(Fault.BEFORE_FIRST, text, head)
+    return seq
