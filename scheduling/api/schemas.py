@@ -319,4 +319,10 @@ class EventOut(Schema):
 
 class EventsOut(Schema):
     items: list[EventOut]
-    next: int | None = Field(description="Give it as `after` for the next page; null at the head of the log.")
+    next: int | None = Field(
+        description="Give it as `after` for the next page; null at the head of the log. A page may hold "
+        "fewer events than `limit`, even none, and the next one more: what no index serves is "
+        "searched a piece at a time."
+    )
+    low: int = Field(description="From this seq on ...")
+    high: int = Field(description="... to this one the page has every event that the filters leave.")

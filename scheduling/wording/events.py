@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
+from scheduling.ledger import codec
 from scheduling.ledger import events as log
 from scheduling.wording import units, words
 from scheduling.wording.decisions import Facts, joined, lost_sentence, sentences
@@ -289,3 +290,39 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
 def sentence(event: log.Event) -> str:
     """The event in one or a few sentences of the active language."""
     return SENTENCES[type(event).__name__](event)
+
+
+def stored_sentence(type_name: str, version: int, body: str) -> str:
+    """What an event of the log says; of one that cannot be read, that it cannot."""
+    try:
+        return sentence(codec.decode_brief(type_name, version, body))
+    except codec.UnknownEvent:
+        return unknown(type_name, version)
+    except codec.BadEvent as error:
+        return gettext("An event of type %(type)s that cannot be read: %(error)s") % {
+            "type": type_name,
+            "error": str(error),
+        }
+
+
+def unknown(type_name: str, version: int) -> str:
+    """About an event that a newer version of the console wrote."""
+    return gettext(
+        "An event of type %(type)s, version %(version)s, which a newer version of the console wrote: "
+        "this one cannot tell what it says."
+    ) % {"type": type_name, "version": version}
+
+
+def newer(error: str) -> str:
+    """Why there is no state at a moment: the log up to there has an event of a newer console."""
+    return gettext(
+        "The state of this moment cannot be told here, because a newer version of the console wrote to the "
+        "log: %(error)s."
+    ) % {"error": error}
+
+
+def no_state(error: str) -> str:
+    """Why there is no state at a moment: the log does not lead there."""
+    return gettext(
+        "The log does not lead to a state here: %(error)s. Run manage.py verify_log to find what is wrong."
+    ) % {"error": error}

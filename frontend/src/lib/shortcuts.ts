@@ -27,6 +27,8 @@ export function bindShortcuts(): void {
     '?': showHelp,
     '[': () => follow(dataset['prev']),
     ']': () => follow(dataset['next']),
+    '{': () => follow(dataset['prevSame']),
+    '}': () => follow(dataset['nextSame']),
     t: toggleTheme,
     g: () => { chordUntil = Date.now() + CHORD_MS; },
   };

@@ -14,18 +14,18 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.http import Http404
 from ninja import Schema
 
-from scheduling.api import clusters, events, explanations, pod_groups
+from scheduling.api import clusters, explanations, pod_groups
 from scheduling.api.commands import find_cluster, outcome
 from scheduling.api.errors import problem
+from scheduling.api.event_rows import event_out
 from scheduling.api.rendering import encode
 from scheduling.api.schemas import ErrorOut, PodGroupsOut
 from scheduling.ledger.events import CATALOGUE
 from scheduling.ledger.store import ConflictingAppend
 from scheduling.management.commands.import_cluster import gate
 from scheduling.models import PodGroupRow
-from scheduling.selectors import history
 from scheduling.selectors import pod_groups as groups
-from scheduling.selectors.history import Filters
+from scheduling.selectors.event_search import Filters, gather
 from scheduling.services import workloads
 from scheduling.services.clusters import ImportRequest, import_cluster, preview_import
 from scheduling.services.explain import investigate
@@ -268,8 +268,8 @@ class Command(BaseCommand):
 
     def events_(self, *, cluster: str, json: bool, after: int | None, limit: int, **options: Any) -> None:
         wanted = {name: options[name] for name in ("type", "subject", "namespace", "name", "actor")}
-        page = history.page(find_cluster(cluster), Filters(**wanted), after=after, limit=limit)
-        rows = [events.event_out(row) for row in (page.items if after is not None else reversed(page.items))]
+        found = gather(find_cluster(cluster), Filters(**wanted), after=after, limit=limit)
+        rows = [event_out(row) for row in (found if after is not None else reversed(found))]
         if json:
             for row in rows:
                 self.document(row)
