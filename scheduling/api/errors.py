@@ -12,7 +12,7 @@
 | 413 | too_large | the body is larger than the server takes |
 | 422 | refused | understood and not accepted; nothing was stored |
 | 500 | error | the console failed; nothing was half done |
-| 503 | unavailable | the tables are those of another version of the console: run `rebuild_projections` |
+| 503 | unavailable | tables or log are of another version of the console: run `rebuild_projections`, or it |
 """
 
 from __future__ import annotations
@@ -46,6 +46,11 @@ CODES: dict[int, ErrorCode] = {
 
 class ApiError(HttpError):
     """An error with its status, whose code follows from it."""
+
+
+def no_state(error: Exception) -> ApiError:
+    """The log does not lead to a state: an event cannot be read, perhaps because a newer console wrote it."""
+    return ApiError(503, f"The log leads to no state that this version of the console can tell: {error}.")
 
 
 def errors(*statuses: int) -> dict[int, type[ErrorOut]]:

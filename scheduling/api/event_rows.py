@@ -1,11 +1,12 @@
-"""An event of the log as the API gives it."""
+"""An event of the log, and fields before and after it, as the API gives them."""
 
 from __future__ import annotations
 
 import orjson
 
-from scheduling.api.schemas import EventOut
+from scheduling.api.schemas import EventOut, FieldOut
 from scheduling.models import Event
+from scheduling.selectors.pictures import Field
 from scheduling.wording import events as wording
 
 
@@ -26,3 +27,7 @@ def event_out(row: Event) -> EventOut:
         hash=bytes(row.hash).hex(),
         body=orjson.loads(row.body),
     )
+
+
+def field_out(field: Field) -> FieldOut:
+    return FieldOut(name=field.name, before=field.before, after=field.after)

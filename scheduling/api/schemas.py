@@ -326,3 +326,11 @@ class EventsOut(Schema):
     )
     low: int = Field(description="From this seq on ...")
     high: int = Field(description="... to this one the page has every event that the filters leave.")
+
+
+class FieldOut(Schema):
+    """Of an object at two moments. Null where it does not have the field, or is not there."""
+
+    name: str
+    before: str | int | bool | None
+    after: str | int | bool | None

@@ -172,15 +172,15 @@ def _of_group(before: Picture, after: Picture) -> Iterator[What]:
 
 
 def _touched(a: ClusterState, b: ClusterState) -> set[str]:
-    """Keys of the groups whose picture may differ: of those themselves, of their pods, and of the nodes that
-    their members are on.
+    """Keys of the groups whose picture may differ: of those themselves, of their pods, of pods that bear the
+    name of one (only the newest of a name is a member), and of the nodes that their members are on.
     """
     keys = _unequal(a.groups, b.groups) | _unequal(a.verdicts, b.verdicts) | _unequal(a.lost, b.lost)
-    keys |= {pod.group_key for pod in _either(a.pods, b.pods, _unequal(a.pods, b.pods))}
+    uids = _unequal(a.pods, b.pods) | _unequal(a.zone_of, b.zone_of)
+    for name in {pod.key for pod in _either(a.pods, b.pods, uids)}:
+        keys |= {pod.group_key for state in (a, b) for pod in state.pods_named(name)}
     for name in _unequal(a.nodes, b.nodes):
         keys |= {pod.group_key for state in (a, b) for pod in state.pods_on(name)}
-    for uid in _unequal(a.zone_of, b.zone_of):
-        keys |= {pod.group_key for pod in _either(a.pods, b.pods, {uid})}
     if a.tas_enforced != b.tas_enforced:
         keys |= {*a.group_keys(), *b.group_keys()}
     return keys - {""}
