@@ -99,13 +99,17 @@ _SENTENCES: dict[tuple[str, What], Any] = {
         "Pod %(names)s is off its node.", "%(n)s pods are off their nodes: %(names)s.", "number"
     ),
     ("pod", What.BOUND): ngettext_lazy(
-        "Pod %(names)s was bound to a node.", "%(n)s pods were bound to nodes.", "number"
+        "Pod %(names)s was bound to a node.", "%(n)s pods were bound to nodes: %(names)s.", "number"
     ),
-    ("pod", What.JOINED): ngettext_lazy("Pod %(names)s was created.", "%(n)s pods were created.", "number"),
-    ("pod", What.LEFT): ngettext_lazy("Pod %(names)s left.", "%(n)s pods left.", "number"),
-    ("pod", What.FINISHED): ngettext_lazy("Pod %(names)s finished.", "%(n)s pods finished.", "number"),
+    ("pod", What.JOINED): ngettext_lazy(
+        "Pod %(names)s was created.", "%(n)s pods were created: %(names)s.", "number"
+    ),
+    ("pod", What.LEFT): ngettext_lazy("Pod %(names)s left.", "%(n)s pods left: %(names)s.", "number"),
+    ("pod", What.FINISHED): ngettext_lazy(
+        "Pod %(names)s finished.", "%(n)s pods finished: %(names)s.", "number"
+    ),
     ("pod", What.CHANGED): ngettext_lazy(
-        "Pod %(names)s changed otherwise.", "%(n)s pods changed otherwise.", "number"
+        "Pod %(names)s changed otherwise.", "%(n)s pods changed otherwise: %(names)s.", "number"
     ),
 }
 """In the order in which they are told: what hurts first."""
