@@ -174,7 +174,9 @@ def _lost(change: Change) -> str:
 
 def _names(keys: list[str]) -> str:
     named = ", ".join(keys[:NAMED])
-    return f"{named} …" if len(keys) > NAMED else named
+    if len(keys) <= NAMED:
+        return named
+    return gettext("%(names)s and %(n)s more") % {"names": named, "n": units.count(len(keys) - NAMED)}
 
 
 def _of_cluster(fields: Iterable[Field]) -> Iterable[str]:
