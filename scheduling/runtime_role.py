@@ -59,4 +59,5 @@ def grant(*, using: str, **_: Any) -> None:
             run("revoke all on {table} from {role}", table=sql.Identifier(table))
         run("revoke update, delete on scheduling_stream from {role}")
         run("revoke delete on scheduling_streamhead from {role}")
+        run("revoke update on scheduling_snapshot from {role}")
         run("revoke insert, update, delete on django_migrations from {role}")

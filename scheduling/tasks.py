@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import redis
 import structlog
+from celery.signals import worker_process_shutdown, worker_shutdown
 from django.conf import settings
 from django.db.models import F, Q
 from django.utils import timezone
@@ -16,7 +17,7 @@ from kombu.exceptions import OperationalError
 from scheduling.ledger import store
 from scheduling.ledger.signals import log_advanced
 from scheduling.models import Cluster
-from scheduling.services import cycles
+from scheduling.services import cycles, state
 from scheduling.services.cycles import RECONSIDER_AFTER
 from tasweb.celery import app
 
@@ -39,6 +40,7 @@ def run_cycle(stream_id: int) -> None:
     if result.ran:
         attempts.succeeded()
         come_back(stream_id, result)
+        state.save(stream_id)
 
 
 @app.task(name="scheduling.tasks.sweep")
@@ -99,6 +101,13 @@ def wake(*, stream_id: int, woke: bool, **_: object) -> None:
         log.warning("wake-up not sent, the sweep will find the cluster", stream=stream_id, error=str(error))
 
 
+def save_before_end(**_: object) -> None:
+    """A worker, or a child of one, ends."""
+    state.save_before_end()
+
+
 def connect() -> None:
-    """Subscribe to the ledger; called once when the app is ready."""
+    """Subscribe to the ledger, and to the end of workers; called once when the app is ready."""
     log_advanced.connect(wake, dispatch_uid="scheduling.tasks.wake")
+    for end in (worker_process_shutdown, worker_shutdown):
+        end.connect(save_before_end, dispatch_uid="scheduling.tasks.save_before_end")

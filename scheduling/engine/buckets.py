@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
+from scheduling.engine.roll import Objects, settled
+
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -17,8 +19,9 @@ class Buckets(Generic[Key]):
 
     __slots__ = ("_owned", "_sets")
 
-    def __init__(self) -> None:
-        self._sets: dict[Key, dict[str, None]] = {}
+    def __init__(self, sets: Objects[Key, dict[str, None]] | None = None) -> None:
+        """``sets``: to begin with. The inner ones may be shared, and are never written."""
+        self._sets: Objects[Key, dict[str, None]] = {} if sets is None else sets
         self._owned: set[Key] = set()
 
     def add(self, key: Key, name: str) -> None:
@@ -38,10 +41,9 @@ class Buckets(Generic[Key]):
         return self._sets.get(key, {}).keys()
 
     def copy(self) -> Buckets[Key]:
-        other: Buckets[Key] = Buckets()
-        other._sets = self._sets.copy()
+        self._sets = settled(self._sets)
         self._owned = set()
-        return other
+        return Buckets(self._sets.copy())
 
     def _own(self, key: Key) -> dict[str, None]:
         if key not in self._owned:

@@ -31,10 +31,11 @@ class Columns:
     ``slot``: node name -> row; ``node``: row -> node name, "" when vacant. ``alloc``/``free``: resource ->
     column; free is allocatable less the requests of bound unfinished pods and is negative on an
     over-committed node. ``pods_on``: number of such pods. ``changed``: value of ``clock`` when something
-    other than room last changed about the node (labels, taints, cordon, readiness, name). ``version``:
-    how many changes of any kind there were; ``line``: the same object in copies that have not changed since
-    they parted, so that equal lines and versions mean equal columns; ``offer``: the same object for as long
-    as no node comes, goes, or changes in what it offers or who may use it.
+    other than room last changed about the node (labels, taints, cordon, readiness, name). ``attitude``: which
+    of the state's attitudes a node has, that is what it says of every member (taints, cordon, readiness).
+    ``version``: how many changes of any kind there were; ``line``: the same object in copies that have not
+    changed since they parted, so that equal lines and versions mean equal columns; ``offer``: the same object
+    for as long as no node comes, goes, or changes in what it offers or who may use it.
     """
 
     def __init__(self) -> None:
@@ -44,6 +45,7 @@ class Columns:
         self.free: dict[str, Ints] = {}
         self.pods_on: Ints = np.zeros(_FIRST_ROWS, np.int64)
         self.changed: Ints = np.zeros(_FIRST_ROWS, np.int64)
+        self.attitude: Ints = np.zeros(_FIRST_ROWS, np.int64)
         self.clock = 0
         self.line = object()
         self.offer = object()
@@ -51,6 +53,26 @@ class Columns:
         self._log = array("q")
         self._dropped = 0
         self._vacant: list[int] = []
+
+    @classmethod
+    def of(
+        cls,
+        names: list[str],
+        slot: dict[str, int],
+        alloc: dict[str, Ints],
+        free: dict[str, Ints],
+        pods_on: Ints,
+        attitude: Ints,
+    ) -> Columns:
+        """A row for each name, in order. What is given becomes part of the columns."""
+        made = cls()
+        made.node, made.slot = names, slot
+        made.alloc, made.free, made.pods_on, made.attitude = alloc, free, pods_on, attitude
+        made.changed = np.ones(len(names), np.int64)
+        made.clock = 1
+        if len(names) < _FIRST_ROWS:
+            made._grow(_FIRST_ROWS)
+        return made
 
     @property
     def rows(self) -> int:
@@ -134,6 +156,7 @@ class Columns:
         other.free = {resource: column.copy() for resource, column in self.free.items()}
         other.pods_on = self.pods_on.copy()
         other.changed = self.changed.copy()
+        other.attitude = self.attitude.copy()
         other.clock = self.clock
         other._vacant = self._vacant.copy()
         other._log = self._log[:]
@@ -164,6 +187,7 @@ class Columns:
                 table[resource] = _longer(column, rows)
         self.pods_on = _longer(self.pods_on, rows)
         self.changed = _longer(self.changed, rows)
+        self.attitude = _longer(self.attitude, rows)
 
 
 def _longer(column: Ints, rows: int) -> Ints:

@@ -7,14 +7,14 @@ same state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduling.engine import topology
+from scheduling.engine import packed, topology
 from scheduling.engine.buckets import Buckets
 from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
@@ -22,6 +22,9 @@ from scheduling.engine.eligibility import bar
 from scheduling.engine.lost import Home, Lost
 from scheduling.engine.model import TAS_GATES, Eligibility, HostPort, Node, Pod, PodGroup, PodTerm
 from scheduling.engine.numa_names import node_of
+from scheduling.engine.packed import NodesMade, PackedNodes, PackedPods, PlacedMade, PodsMade, UidsByName
+from scheduling.engine.past import Past
+from scheduling.engine.roll import Objects, Roll, Shared, settled
 from scheduling.engine.shapes import Bars, DomainCounts, Requests, ShapeIndex, ShapeView
 from scheduling.engine.topology import TopologyIndex
 from scheduling.engine.turns import Turn
@@ -44,6 +47,7 @@ class ClusterState:
     ``apart_as_of``: another object whenever ``apart`` has changed; ``ever_apart``: whether there was any.
     ``homes`` and ``lost``: by group key, what ``lost`` keeps of domains that went away.
     ``zone_of``: pod uid -> NUMA domain that it was placed in, as long as the pod is on that node.
+    ``past``: what commands must know.
     ``zone_view`` and ``stale_zones`` (nodes that changed since) belong to ``numa_view``.
     """
 
@@ -51,8 +55,8 @@ class ClusterState:
         self.seq = 0
         self.mode = "simulated"
         self.gates: dict[str, bool] = {}
-        self.nodes: dict[str, Node] = {}
-        self.pods: dict[str, Pod] = {}
+        self.nodes: Objects[str, Node] = {}
+        self.pods: Objects[str, Pod] = {}
         self.groups: dict[str, PodGroup] = {}
         self.verdicts: dict[str, VerdictSummary] = {}
         self.turns: dict[str, Turn] = {}
@@ -65,16 +69,38 @@ class ClusterState:
         self._holding: Buckets[tuple[HostPort, ...]] = Buckets()
         self.apart_as_of = object()
         self.ever_apart = False
-        self._uids: dict[str, tuple[str, ...]] = {}
-        self._uids_shared = False
+        self._uids: Shared[str, tuple[str, ...]] = Shared()
         self._indexes: dict[str | None, TopologyIndex] = {}
+        self._attitudes: dict[Node, int] = {}
         self._bars: dict[Eligibility, tuple[int, Bars]] = {}
         self._shapes = ShapeIndex()
         self._negative: tuple[int, frozenset[int]] = (-1, frozenset())
         self.rosters: dict[str, Roster] = {}
         self.zone_of: dict[str, str] = {}
+        self.past = Past()
         self.zone_view: ZoneView | None = None
         self.stale_zones: set[str] = set()
+
+    @classmethod
+    def over(cls, nodes: PackedNodes, pods: PackedPods, resources: Iterable[str]) -> ClusterState:
+        """A state of such nodes and pods and of nothing else. ``resources``: what its columns are for."""
+        state = cls()
+        state.nodes, state.pods = Roll(NodesMade(nodes)), Roll(PodsMade(pods))
+        state._uids = Shared(Roll(UidsByName(pods)))
+        state.past.placed = Shared(Roll(PlacedMade(pods)))
+        state._by_node, state._by_group = (
+            Buckets(Roll(packed.by_node(nodes, pods))),
+            Buckets(Roll(packed.by_group(pods))),
+        )
+        state.columns, attitudes = packed.columns(nodes, pods, resources)
+        state._attitudes = {attitude: number for number, attitude in enumerate(attitudes)}
+        for row in np.sort(pods.bound[np.isin(pods.shape[pods.bound], pods.pairwise)]).tolist():
+            pod = state.pods[pods.uids[row]]
+            if pod.shape.pod_anti_affinity:
+                state._keep_apart(pod, True)
+            if pod.shape.host_ports:
+                state._holding.add(pod.shape.host_ports, pod.uid)
+        return state
 
     # --- what is asked
 
@@ -87,11 +113,16 @@ class ClusterState:
         """The newest pod of that namespace and name: by creation, then by arrival. None when there is
         none.
         """
-        return _newest(self._uids.get(key, ()), self.pods)
+        return _newest(self._uids.table.get(key, ()), self.pods)
 
     def pods_named(self, key: str) -> list[Pod]:
         """Every pod of that namespace and name, finished ones included, in the order in which they came."""
-        return [self.pods[uid] for uid in self._uids.get(key, ())]
+        return [self.pods[uid] for uid in self._uids.table.get(key, ())]
+
+    def namesakes(self) -> list[tuple[str, ...]]:
+        """Uids of the pods of one name where these are several, in the order in which they came; sorted."""
+        table = self._uids.table
+        return sorted(uids for uids in table.values() if len(uids) > 1) if len(table) < len(self.pods) else []
 
     def pods_naming(self, group_key: str) -> list[Pod]:
         """Every pod that names the group, finished ones included, in member order: priority descending,
@@ -190,6 +221,7 @@ class ClusterState:
             self._bars = self._bars.copy()
             for pod in self.pods_on(node.name):
                 self.columns.charge(row, pod.shape.requests, 1)
+            self.columns.attitude[row] = self._attitude(node)
         else:
             row = self.columns.slot[node.name]
             changed = {key for key, _ in set(old.labels) ^ set(node.labels)}
@@ -197,6 +229,7 @@ class ClusterState:
                 self._indexes = {key: index for key, index in self._indexes.items() if key not in changed}
             if _usable_by(old) != _usable_by(node):
                 self.columns.touch(row)
+                self.columns.attitude[row] = self._attitude(node)
                 self._bars = self._bars.copy()
         if old is None or old.allocatable != node.allocatable:
             self.columns.set_allocatable(row, node.allocatable)
@@ -219,7 +252,7 @@ class ClusterState:
             self._withdraw(pod.uid)
         self.pods[pod.uid] = pod
         self._forget(pod)
-        known = self._uids.get(pod.key, ())
+        known = self._uids.table.get(pod.key, ())
         if pod.uid not in known:
             self._set_uids(pod.key, (*known, pod.uid))
         if pod.group:
@@ -239,8 +272,9 @@ class ClusterState:
         if uid in self.pods:
             pod = self._withdraw(uid)
             self.zone_of.pop(uid, None)
+            self.past.forget(uid)
             self._forget(pod)
-            self._set_uids(pod.key, tuple(other for other in self._uids[pod.key] if other != uid))
+            self._set_uids(pod.key, tuple(other for other in self._uids.table[pod.key] if other != uid))
 
     def bind(self, pod_uid: str, node: str, zone: str = "") -> None:
         """Put the pod on the node; ``zone``: the NUMA domain of the node that it was placed in, "" for none.
@@ -249,6 +283,7 @@ class ClusterState:
         if zone:
             self.zone_of[pod_uid] = zone
         self.set_pod(replace(self.pods[pod_uid], node=node))
+        self.past.place(pod_uid)
 
     def set_group(self, group: PodGroup) -> None:
         """Open the group or replace it; another uid is another generation, of which nothing has been
@@ -290,6 +325,7 @@ class ClusterState:
         other = ClusterState()
         other.seq, other.mode = self.seq, self.mode
         other.gates = self.gates.copy()
+        self.nodes, self.pods = settled(self.nodes), settled(self.pods)
         other.nodes = self.nodes.copy()
         other.pods = self.pods.copy()
         other.groups = self.groups.copy()
@@ -302,14 +338,15 @@ class ClusterState:
         other._apart, other.apart_as_of = self._apart.copy(), self.apart_as_of
         other.ever_apart = self.ever_apart
         other._holding = self._holding.copy()
-        other._uids = self._uids
-        other._uids_shared = self._uids_shared = True
+        other._uids = self._uids.copy()
         other._indexes = self._indexes
+        other._attitudes = self._attitudes.copy()
         other._bars = self._bars
         other._shapes = self._shapes.fork(self.columns.line)
         other._negative = self._negative
         other.rosters = self.rosters.copy()
         other.zone_of = self.zone_of.copy()
+        other.past = self.past.fork()
         other.zone_view = self.zone_view.fork() if self.zone_view is not None else None
         other.stale_zones = self.stale_zones.copy()
         return other
@@ -317,21 +354,18 @@ class ClusterState:
     # --- steps
 
     def _set_uids(self, pod_key: str, uids: tuple[str, ...]) -> None:
-        """Change which pods bear a name. Forks share the table until then: binding does not change it."""
-        if self._uids_shared:
-            self._uids = self._uids.copy()
-            self._uids_shared = False
+        """Change which pods bear a name, which binding does not."""
         if uids:
-            self._uids[pod_key] = uids
+            self._uids.own()[pod_key] = uids
         else:
-            del self._uids[pod_key]
+            del self._uids.own()[pod_key]
 
     def _forget(self, pod: Pod) -> None:
         """Drop the rosters that the pod is or was in, and those of other pods of its name, which it may
         replace.
         """
         self.rosters.pop(pod.group_key, None)
-        for uid in self._uids.get(pod.key, ()):
+        for uid in self._uids.table.get(pod.key, ()):
             if uid in self.pods:
                 self.rosters.pop(self.pods[uid].group_key, None)
 
@@ -391,10 +425,23 @@ class ClusterState:
         bars = np.zeros(self.columns.rows, np.int8)
         bars[: len(old)] = old
         names = self.columns.node
-        for row in np.flatnonzero(self.columns.changed > clock).tolist():
-            if names[row]:
-                bars[row] = bar(self.nodes[names[row]], wanted)
+        rows = np.flatnonzero(self.columns.changed > clock)
+        if wanted.node_selector or wanted.terms is not None:
+            for row in rows.tolist():
+                if names[row]:
+                    bars[row] = bar(self.nodes[names[row]], wanted)
+        else:
+            attitudes, of = list(self._attitudes), self.columns.attitude[rows]
+            found = np.zeros(len(attitudes) + 1, np.int8)
+            for number in set(of.tolist()):
+                found[number] = bar(attitudes[number], wanted)
+            bars[rows] = found[of]
         return bars
+
+    def _attitude(self, node: Node) -> int:
+        """The number of what a node says of every member, whatever its labels: bars are few, nodes many."""
+        known = Node("", "", taints=node.taints, unschedulable=node.unschedulable, ready=node.ready)
+        return self._attitudes.setdefault(known, len(self._attitudes))
 
     def _amounts(self, node_name: str, columns: dict[str, NDArray[np.int64]]) -> dict[str, int]:
         row = self.columns.slot[node_name]
@@ -411,7 +458,7 @@ def _member_order(pod: Pod) -> tuple[int, int, str, str]:
     return (-pod.priority, pod.created, pod.name, pod.uid)
 
 
-def _newest(uids: Iterable[str], pods: dict[str, Pod]) -> str | None:
+def _newest(uids: Iterable[str], pods: Mapping[str, Pod]) -> str | None:
     newest: str | None = None
     for uid in uids:
         if newest is None or pods[uid].created >= pods[newest].created:

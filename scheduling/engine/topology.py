@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from scheduling.engine.columns import Ints
 from scheduling.engine.model import Node
+from scheduling.engine.packed import labelled
+from scheduling.engine.roll import Objects
 
 T = TypeVar("T", bound=np.generic)
 
@@ -95,36 +97,30 @@ class TopologyIndex:
         return total
 
 
-def build(nodes: Mapping[str, Node], slot: Mapping[str, int], key: str | None) -> TopologyIndex:
+def build(nodes: Objects[str, Node], slot: Mapping[str, int], key: str | None) -> TopologyIndex:
     """Sort the nodes that carry ``key``; ``ALL_NODES`` makes one domain of them all."""
-    if key is ALL_NODES:
-        placed = sorted(("", name) for name in nodes)
-    else:
-        placed = sorted(
-            (value, name) for name, node in nodes.items() if (value := node.label(key)) is not None
-        )
-    domains: list[str] = []
-    starts: list[int] = []
-    for position, (value, _) in enumerate(placed):
-        if not domains or domains[-1] != value:
-            domains.append(value)
-            starts.append(position)
-    first = np.array(starts, np.int64)
-    order = np.array([slot[name] for _, name in placed], np.int64)
-    sizes = np.diff(np.append(first, len(placed))) if domains else np.zeros(0, np.int64)
-    of = np.repeat(np.arange(len(domains), dtype=np.int64), sizes)
+    values, names = labelled(nodes, key) if key is not ALL_NODES else ([""] * len(nodes), list(nodes))
+    domains = sorted(set(values))
+    number = {value: place for place, value in enumerate(domains)}
+    of = np.array([number[value] for value in values], np.int64)
+    by_name = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+    placed = by_name[np.argsort(of[by_name], kind="stable")]
+    names = [names[place] for place in placed.tolist()]
+    of = of[placed]
+    order = np.array([slot[name] for name in names], np.int64)
+    sizes = np.bincount(of, minlength=len(domains)).astype(np.int64)
     at = np.full(max(slot.values(), default=-1) + 1, -1, np.int64)
     at[order] = of
     return TopologyIndex(
         key=key,
         domains=tuple(domains),
-        number={value: number for number, value in enumerate(domains)},
-        names=tuple(name for _, name in placed),
+        number=number,
+        names=tuple(names),
         order=order,
-        starts=first,
-        sizes=sizes.astype(np.int64),
+        starts=np.cumsum(sizes) - sizes,
+        sizes=sizes,
         of=of,
-        unlabelled=len(nodes) - len(placed),
+        unlabelled=len(nodes) - len(names),
         at=at,
         straight=bool((order == np.arange(len(order))).all()),
     )

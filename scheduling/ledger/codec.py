@@ -113,6 +113,11 @@ def encode_part(value: Any) -> Json:
     return cast(Json, _codec(type(value))[0](value))
 
 
+def converters(annotation: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """To JSON and back, for a part of an event of that type."""
+    return _codec(annotation)
+
+
 def subject(event: Event) -> tuple[str, str, str]:
     """(kind, namespace, name) of the object that an event is about, for filters; "" where there is none."""
     about = next(

@@ -6,15 +6,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import singledispatch
 
+from django.db import connection
+
 from scheduling.engine import lost
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.numa_names import NUMA_KEY
+from scheduling.engine.past import Closed
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import Turn
 from scheduling.ledger import events as e
-from scheduling.ledger import store
+from scheduling.ledger import snapshot_store, store
 from scheduling.ledger.store import Recorded
+
+_STOPS = 16
+"""Snapshots left behind on a long way, at most."""
 
 
 class BrokenHistory(ValueError):
@@ -49,30 +55,42 @@ def fold(state: ClusterState, recorded: Iterable[Recorded]) -> ClusterState:
 
 
 def state_at(stream_id: int, seq: int | None = None) -> ClusterState:
-    """The state after event ``seq`` of the stream, or after its last one. LookupError for a seq not reached
-    yet.
+    """The state after event ``seq`` of the stream, or after its last one: the nearest snapshot, and the
+    events after it. LookupError for a seq not reached yet.
+
+    A way that is long all the same leaves snapshots behind it, unless it is gone inside of a transaction.
     """
+    upto = _reached(stream_id, seq)
+    found = snapshot_store.nearest(stream_id, upto)
+    state = ClusterState() if found is None else found[0]
+    saved, far = state.seq, (upto - state.seq) // _STOPS
+    may_save = not connection.in_atomic_block
+    for recorded in store.read(stream_id, after=state.seq, upto=upto):
+        apply(state, recorded)
+        if may_save and state.seq - saved > max(far, snapshot_store.SPACING):
+            saved = state.seq
+            snapshot_store.save(stream_id, state, recorded.hash)
+    return state
+
+
+def state_from_zero(stream_id: int, seq: int | None = None) -> ClusterState:
+    """As ``state_at``, of the events alone: what every snapshot must agree with."""
+    return fold(ClusterState(), store.read(stream_id, upto=_reached(stream_id, seq)))
+
+
+def _reached(stream_id: int, seq: int | None) -> int:
     head = store.head(stream_id).seq
     upto = head if seq is None else seq
     if not 0 <= upto <= head:
         raise LookupError(f"stream {stream_id} is at {head}: there is no state at {upto}")
-    return fold(ClusterState(), store.read(stream_id, upto=upto))
+    return upto
 
 
 def seq_at(stream_id: int, at: int) -> int:
-    """The last seq recorded at or before ``at`` (milliseconds since the epoch); 0 when there is none.
-
-    By halving: times of recording never fall along a stream.
+    """The last seq recorded at or before ``at`` (milliseconds since the epoch), 0 when there is none: the
+    state at a time is ``state_at(stream, seq_at(stream, at))``. See ``store.seq_at``.
     """
-    first = next(store.stored(stream_id, limit=1), None)
-    if first is None or first.recorded_at > at:
-        return 0
-    reached, beyond = first.seq, store.head(stream_id).seq + 1
-    while beyond - reached > 1:
-        middle = (reached + beyond) // 2
-        row = next(store.stored(stream_id, after=middle - 1, limit=1))
-        reached, beyond = (middle, beyond) if row.recorded_at <= at else (reached, middle)
-    return reached
+    return store.seq_at(stream_id, at)
 
 
 @singledispatch
@@ -98,10 +116,14 @@ def _feature_gate_changed(event: e.FeatureGateChanged, state: ClusterState) -> N
 
 
 @_change.register(e.SnapshotImported)
-@_change.register(e.WorkloadAdded)
 @_change.register(e.DomainLost)
 def _no_change(event: e.Event, state: ClusterState) -> None:
-    """Nothing that decisions depend on; ``apply`` keeps a lost domain with its seq."""
+    """Nothing; ``apply`` keeps a lost domain with its seq."""
+
+
+@_change.register
+def _workload_added(event: e.WorkloadAdded, state: ClusterState) -> None:
+    state.past.see(event.workload)
 
 
 @_change.register
@@ -146,7 +168,9 @@ def _pod_group_updated(event: e.PodGroupUpdated, state: ClusterState) -> None:
 
 @_change.register
 def _pod_group_closed(event: e.PodGroupClosed, state: ClusterState) -> None:
-    state.close_group(f"{event.namespace}/{event.name}", event.uid)
+    key = f"{event.namespace}/{event.name}"
+    state.close_group(key, event.uid)
+    state.past.end(key, Closed(event.generation, event.uid))
 
 
 @_change.register

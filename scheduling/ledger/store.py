@@ -1,5 +1,8 @@
 """Append to the log and read from it: all of its SQL is here.
 
+``recorded_at`` never falls within a stream: it is the clock's time or, where the clock stands behind the last
+event, that event's. So a time names one place in a stream (``fold.seq_at``).
+
 The chain. ``hash`` is SHA-256 over the hash of the event before (32 zero bytes at the start), the canonical
 JSON list ``[stream, seq, type, version, occurred_at, recorded_at, actor, command_id, cause, subject,
 namespace, name]`` with times in milliseconds, one newline, and the body as stored.
@@ -117,7 +120,7 @@ def open_stream(kind: str, name: str) -> int:
 
 def head(stream_id: int) -> Head:
     """Where the stream stands. Raises UnknownStream."""
-    return _look(stream_id, "")[0]
+    return _look(stream_id, "").head
 
 
 def find_command(stream_id: int, command_id: str, *, actor: str, request: str = "") -> Appended | None:
@@ -126,7 +129,8 @@ def find_command(stream_id: int, command_id: str, *, actor: str, request: str = 
     Ask before deciding: a decision on the state after the command may well refuse what the command did.
     Raises CommandReused and UnknownStream.
     """
-    return _repeated(_look(stream_id, command_id)[1], stream_id, command_id, _fingerprint(actor, request))
+    found = _look(stream_id, command_id)
+    return _repeated(found.command, stream_id, command_id, _fingerprint(actor, request))
 
 
 def append(
@@ -146,8 +150,8 @@ def append(
     ``request`` tells what was asked for, in any form that is the same when the same is asked again. A command
     that was carried out before writes nothing, whatever ``expected_seq`` and ``events`` are. ``cause`` is
     the seq of the event that led to these, or one such seq (None: not known) for each of them. ``now`` and
-    ``occurred_at`` (``now`` when not given) are milliseconds. ``log_advanced`` is sent when the transaction
-    commits.
+    ``occurred_at`` (``now`` when not given) are milliseconds; ``recorded_at`` is ``now``, or that of the last
+    event if this is later. ``log_advanced`` is sent when the transaction commits.
 
     Raises ConflictingAppend, CommandReused, UnknownStream, BadEvent; TransactionManagementError outside of
     atomic.
@@ -157,23 +161,26 @@ def append(
     if not command_id:
         raise ValueError("append needs a command id: it is what makes a repeated command harmless")
     fingerprint = _fingerprint(actor, request)
-    start, command = _look(stream_id, command_id)
-    done = _repeated(command, stream_id, command_id, fingerprint)
+    found = _look(stream_id, command_id)
+    done = _repeated(found.command, stream_id, command_id, fingerprint)
     if done is not None:
         return done
+    start = found.head
     if start.seq != expected_seq:
         raise ConflictingAppend(stream_id, expected_seq, start.seq)
     occurred = now if occurred_at is None else occurred_at
+    recorded_at = max(now, found.recorded_at)
     causes = [cause] * len(events) if cause is None or isinstance(cause, int) else cause
-    rows = _chain(stream_id, start, events, actor, command_id, causes, occurred, now)
+    rows = _chain(stream_id, start, events, actor, command_id, causes, occurred, recorded_at)
     end = Head(rows[-1].seq, rows[-1].hash) if rows else start
     for block in range(_block(start.seq + 1), _block(end.seq) + 1):
         if block > 0 and block * PARTITION_WIDTH >= start.seq:
             _open_partition(stream_id, block)
     with binary_cursor() as cursor:
-        move = [end.seq, end.hash, stream_id, start.seq, start.hash]
+        moved_at = to_datetime(recorded_at if rows else found.recorded_at)
+        move = [end.seq, end.hash, moved_at, stream_id, start.seq, start.hash]
         keep = [stream_id, command_id, fingerprint, start.seq + 1, end.seq]
-        common = [stream_id, to_datetime(occurred), to_datetime(now), actor, command_id]
+        common = [stream_id, to_datetime(occurred), to_datetime(recorded_at), actor, command_id]
         cursor.execute(_MOVE_AND_INSERT, move + keep + common + _columns(rows[:CHUNK]))
         moved = cursor.fetchone() == (1,)
         if moved:
@@ -181,11 +188,11 @@ def append(
                 cursor.execute(_INSERT, common + _columns(rows[offset : offset + CHUNK]))
     if not moved:
         # Somebody else moved the head and committed: perhaps the same command, sent twice at once.
-        actual, command = _look(stream_id, command_id)
-        again = _repeated(command, stream_id, command_id, fingerprint)
+        now_there = _look(stream_id, command_id)
+        again = _repeated(now_there.command, stream_id, command_id, fingerprint)
         if again is not None:
             return again
-        raise ConflictingAppend(stream_id, expected_seq, actual.seq)
+        raise ConflictingAppend(stream_id, expected_seq, now_there.head.seq)
     recorded = tuple(row.recorded(event) for row, event in zip(rows, events, strict=True))
     if recorded:
         woke = any(event.WAKES for event in events)
@@ -206,6 +213,26 @@ def read(
     """
     for row in stored(stream_id, after, upto, limit):
         yield row.recorded()
+
+
+def seq_at(stream_id: int, at: int) -> int:
+    """The last seq recorded at or before ``at`` (milliseconds), 0 when there is none.
+
+    Raises UnknownStream, and LookupError where events are missing: for a time before the oldest one in the
+    table when this is not the first of the stream, or in a log with holes.
+    """
+    if head(stream_id).seq == 0:
+        return 0
+    with binary_cursor() as cursor:
+        row = cursor.execute(_SEQ_AT, {"stream": stream_id, "at": to_datetime(at)}).fetchone()
+    if row is None:
+        raise LookupError(f"events of stream {stream_id} are missing: verify_log")
+    first, seq = row
+    if seq < first and first > 1:
+        raise LookupError(
+            f"stream {stream_id} begins with event {first} in this database: what it was before is not told"
+        )
+    return int(seq)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +298,21 @@ _PAGE = f"""
     where stream_id = %s and seq > %s and (%s::bigint is null or seq <= %s) order by seq limit %s
 """
 
+# A binary search over the primary key, in one statement: of recorded_at there is no index.
+_SEQ_AT = """
+    with recursive ends as (
+        select min(seq) as first, max(seq) as last from scheduling_event where stream_id = %(stream)s
+    ), search(low, high) as (
+        select first - 1, last from ends where first is not null
+        union all
+        select case when e.recorded_at <= %(at)s::timestamptz then s.middle else s.low end,
+               case when e.recorded_at <= %(at)s::timestamptz then s.high else s.middle - 1 end
+        from (select low, high, (low + high + 1) / 2 as middle from search where low < high) s
+        join scheduling_event e on e.stream_id = %(stream)s and e.seq = s.middle
+    )
+    select ends.first, search.low from search, ends where search.low = search.high
+"""
+
 # psycopg sends arrays in binary with %b, five times as fast as text for arrays of JSON.
 _ROWS = """
     select %s::bigint, x.seq, x.type, x.version, %s::timestamptz, %s::timestamptz, %s::text, %s::text,
@@ -285,7 +327,7 @@ _INSERT = f"insert into scheduling_event ({_FIELDS}) {_ROWS}"
 # One round trip: only who finds the head where it was expected moves it, and only who moves it inserts.
 _MOVE_AND_INSERT = f"""
     with moved as (
-        update scheduling_streamhead set seq = %s, hash = %b
+        update scheduling_streamhead set seq = %s, hash = %b, recorded_at = %s
         where stream_id = %s and seq = %s and hash = %b returning 1
     ), command as (
         insert into scheduling_command (stream_id, command_id, fingerprint, first_seq, last_seq)
@@ -298,21 +340,29 @@ _MOVE_AND_INSERT = f"""
 
 
 _LOOK = """
-    select h.seq, h.hash, c.fingerprint, c.first_seq, c.last_seq
+    select h.seq, h.hash, h.recorded_at, c.fingerprint, c.first_seq, c.last_seq
     from scheduling_streamhead h
     left join scheduling_command c on c.stream_id = h.stream_id and c.command_id = %s
     where h.stream_id = %s
 """
 
 
-def _look(stream_id: int, command_id: str) -> tuple[Head, tuple[bytes, int, int] | None]:
-    """The head, and what is kept of a command."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Where a stream stands. ``recorded_at``: of its last event; ``command``: what is kept of the command."""
+
+    head: Head
+    recorded_at: int
+    command: tuple[bytes, int, int] | None
+
+
+def _look(stream_id: int, command_id: str) -> _Found:
     with binary_cursor() as cursor:
         row = cursor.execute(_LOOK, [command_id, stream_id]).fetchone()
     if row is None:
         raise UnknownStream(f"there is no stream {stream_id}")
-    command = None if row[2] is None else (bytes(row[2]), row[3], row[4])
-    return Head(row[0], bytes(row[1])), command
+    command = None if row[3] is None else (bytes(row[3]), row[4], row[5])
+    return _Found(Head(row[0], bytes(row[1])), to_milliseconds(row[2]), command)
 
 
 def _repeated(

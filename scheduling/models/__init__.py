@@ -9,6 +9,7 @@ from scheduling.models.event import Event
 from scheduling.models.node_row import NodeRow
 from scheduling.models.pod_group_row import PodGroupRow
 from scheduling.models.pod_row import PodRow
+from scheduling.models.snapshot import Snapshot
 from scheduling.models.stream import Stream, StreamHead
 from scheduling.models.table_head import TableHead
 
@@ -20,6 +21,7 @@ __all__ = [
     "NodeRow",
     "PodGroupRow",
     "PodRow",
+    "Snapshot",
     "Stream",
     "StreamHead",
     "TableHead",

@@ -1,5 +1,7 @@
 """Streams of events, and where each of them stands."""
 
+from datetime import UTC, datetime
+
 from django.db import models
 
 
@@ -28,4 +30,7 @@ class StreamHead(models.Model):
     seq = models.BigIntegerField(default=0)
     hash = models.BinaryField(
         default=bytes(32), help_text="Of the last event; 32 zero bytes before the first."
+    )
+    recorded_at = models.DateTimeField(
+        default=datetime.fromtimestamp(0, UTC), help_text="Of the last event; the epoch before the first."
     )

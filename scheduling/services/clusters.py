@@ -18,9 +18,8 @@ from scheduling.models import Cluster
 from scheduling.services.execute import Outcome, append_and_project, execute, now_ms, outcome_of
 from scheduling.services.gates import completed_gates, proposed_gates, unknown_gates
 from scheduling.services.importing import COMPLETE_KINDS, ImportOptions, ImportPlan, plan_import
-from scheduling.services.past import Past
 from scheduling.services.problems import FORBIDDEN, INVALID, REQUIRED, Problem, Refused
-from scheduling.services.state import past_of, state_of
+from scheduling.services.state import save_with, state_of
 from scheduling.services.switching import gate_events, mode_events, unknown_mode
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -90,13 +89,11 @@ def preview_import(*, name: str, request: ImportRequest) -> ImportReport:
     if cluster is None:
         request_ = _with_mode(request, proposed_mode(manifests))
         _refuse(_new_problems(name, request_) + _content_problems(name, request_, manifests))
-        plan = plan_import(
-            ClusterState(), Past(), manifests, _options_new(name, request_, manifests), now_ms()
-        )
+        plan = plan_import(ClusterState(), manifests, _options_new(name, request_, manifests), now_ms())
         return _report(name, 0, plan, manifests, created=True)
     state = state_of(cluster)
     _refuse(_old_problems(cluster.name, request, state) + _content_problems(name, request, manifests))
-    plan = plan_import(state, past_of(cluster.pk, state.seq), manifests, _options(state, request), now_ms())
+    plan = plan_import(state, manifests, _options(state, request), now_ms())
     return _report(name, state.seq, plan, manifests, created=False)
 
 
@@ -135,7 +132,7 @@ def _make(
 ) -> ImportReport:
     _refuse(_new_problems(name, request) + _content_problems(name, request, manifests))
     now = now_ms()
-    plan = plan_import(ClusterState(), Past(), manifests, _options_new(name, request, manifests), now)
+    plan = plan_import(ClusterState(), manifests, _options_new(name, request, manifests), now)
     _refuse_objects(plan, request)
     with transaction.atomic():
         stream_id = store.open_stream("cluster", name)
@@ -148,6 +145,7 @@ def _make(
             request=_fingerprint(request),
             now=now,
         )
+        save_with(ClusterState(), stream_id, appended)
     return _report(name, outcome_of(stream_id, appended).last_seq, plan, manifests, created=True)
 
 
@@ -160,7 +158,7 @@ def _update(
         _refuse(
             _old_problems(cluster.name, request, state) + _content_problems(cluster.name, request, manifests)
         )
-        plan = plan_import(state, past_of(cluster.pk, state.seq), manifests, _options(state, request), now)
+        plan = plan_import(state, manifests, _options(state, request), now)
         _refuse_objects(plan, request)
         plans.append(plan)
         return plan.events
@@ -176,12 +174,10 @@ def _as_it_was(cluster: Cluster, request: ImportRequest, manifests: Manifests, d
     before = done.first_seq - 1
     if before == 0:
         options = _options_new(cluster.name, request, manifests)
-        plan = plan_import(ClusterState(), Past(), manifests, options, now_ms())
+        plan = plan_import(ClusterState(), manifests, options, now_ms())
     else:
-        state, past = fold.state_at(cluster.pk, before), Past()
-        for recorded in store.read(cluster.pk, upto=before):
-            past.apply(recorded.event)
-        plan = plan_import(state, past, manifests, _options(state, request), now_ms())
+        state = fold.state_at(cluster.pk, before)
+        plan = plan_import(state, manifests, _options(state, request), now_ms())
     return _report(cluster.name, done.last_seq, plan, manifests, created=before == 0)
 
 

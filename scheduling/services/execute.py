@@ -15,7 +15,7 @@ from scheduling.ledger.events import Event
 from scheduling.ledger.store import Appended, ConflictingAppend
 from scheduling.models import Cluster, StreamHead
 from scheduling.projections import writer
-from scheduling.services.state import at_head
+from scheduling.services.state import at_head, save_with
 
 Decide = Callable[[ClusterState, int], Sequence[Event]]
 """(state at the head, now in milliseconds) -> events; raises Refused."""
@@ -117,4 +117,5 @@ def _attempt(stream_id: int, decide: Decide, actor: str, command_id: str, reques
     appended = append_and_project(
         stream_id, state.seq, events, actor=actor, command_id=command_id, request=request, now=now
     )
+    save_with(state, stream_id, appended)
     return outcome_of(stream_id, appended)

@@ -32,7 +32,6 @@ from scheduling.ledger.events import (
 )
 from scheduling.services.import_notices import notices_of
 from scheduling.services.members import minted_uid, replacement
-from scheduling.services.past import Past
 from scheduling.services.problems import FORBIDDEN, INVALID, Problem
 from scheduling.services.reading import refusals, remarks
 
@@ -73,14 +72,12 @@ class ImportPlan:
     notices: tuple[Problem, ...]
 
 
-def plan_import(
-    state: ClusterState, past: Past, manifests: Manifests, options: ImportOptions, now_ms: int
-) -> ImportPlan:
-    """What would make ``state`` agree with ``manifests``; neither state nor past is changed.
+def plan_import(state: ClusterState, manifests: Manifests, options: ImportOptions, now_ms: int) -> ImportPlan:
+    """What would make ``state`` agree with ``manifests``, which is not changed.
 
     The same manifests a second time give no event at all. What ``kube`` refused is refused here too.
     """
-    plan = _Plan(state, past, options, now_ms)
+    plan = _Plan(state, options, now_ms)
     plan.refuse(refusals(manifests))
     for node in manifests.nodes:
         plan.node(node)
@@ -99,9 +96,8 @@ def plan_import(
 class _Plan:
     """The cluster as it will be after the events collected so far, and what was counted on the way."""
 
-    def __init__(self, state: ClusterState, past: Past, options: ImportOptions, now_ms: int) -> None:
+    def __init__(self, state: ClusterState, options: ImportOptions, now_ms: int) -> None:
         self.state = state
-        self.past = past
         self.options = options
         self.now_ms = now_ms
         self.simulated = options.mode == "simulated"
@@ -109,7 +105,7 @@ class _Plan:
         self.pods: dict[str, Pod] = dict(state.pods)
         self.uids: dict[str, str] = {pod.key: uid for uid, pod in state.pods.items()}
         self.groups: dict[str, PodGroup] = dict(state.groups)
-        self.workloads: dict[str, Workload] = dict(past.workloads)
+        self.workloads: dict[str, Workload] = {}
         self.seen: set[tuple[str, str]] = set()
         self.events: list[Event] = []
         self.refused: list[Problem] = []
@@ -174,7 +170,7 @@ class _Plan:
     # ------------------------------------------------------------ workloads and groups
 
     def workload(self, workload: Workload) -> None:
-        old = self.workloads.get(workload.key)
+        old = self.workloads.get(workload.key) or self.state.past.workloads.table.get(workload.key)
         uid = workload.uid or (
             old.uid if old else minted_uid(self.state.seq, "workload", workload.namespace, workload.name)
         )
@@ -197,7 +193,7 @@ class _Plan:
             self.events.append(
                 PodGroupClosed(old.namespace, old.name, old.uid, old.generation, "superseded")
             )  # fmt: skip
-        new = next_generation(self.state.seq, self.past, group, old, self.now_ms)
+        new = next_generation(self.state, group, old, self.now_ms)
         self.groups[new.key] = new
         self.events.append(PodGroupCreated(new))
         self.added["PodGroup"] += 1
@@ -253,7 +249,9 @@ class _Plan:
         self._add_pod(replace(pod, uid=uid, created=pod.created or self.now_ms))
 
     def _placed_here(self, pod: Pod | None) -> bool:
-        return self.simulated and pod is not None and pod.uid in self.past.placed and pod.node != ""
+        return (
+            self.simulated and pod is not None and pod.uid in self.state.past.placed.table and pod.node != ""
+        )
 
     def _rebound(self, old: Pod | None, pod: Pod) -> Problem | None:
         if old is None or not self._placed_here(old) or pod.node in ("", old.node):
@@ -375,14 +373,12 @@ class _Plan:
         )
 
 
-def next_generation(
-    seq: int, past: Past, group: PodGroup, open_one: PodGroup | None, now_ms: int
-) -> PodGroup:
+def next_generation(state: ClusterState, group: PodGroup, open_one: PodGroup | None, now_ms: int) -> PodGroup:
     """``group`` as the next generation of its name: after the open one, or the last one that was closed."""
-    last = open_one or past.closed.get(group.key)
+    last = open_one or state.past.closed.table.get(group.key)
     return replace(
         group,
-        uid=group.uid or minted_uid(seq, "podgroup", group.namespace, group.name),
+        uid=group.uid or minted_uid(state.seq, "podgroup", group.namespace, group.name),
         generation=last.generation + 1 if last else 1,
         supersedes=last.uid if last else "",
         created=group.created or now_ms,

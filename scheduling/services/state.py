@@ -1,35 +1,25 @@
-"""The state and the past of a stream at its head, kept in this process and caught up from the log."""
+"""The state of a stream at its head, kept in this process and caught up from the log."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from dataclasses import dataclass, field
+import structlog
+from django.db import DatabaseError
 
 from scheduling.engine.state import ClusterState
-from scheduling.ledger import codec
+from scheduling.ledger import fold, snapshot_store
 from scheduling.ledger.cache import StateCache
+from scheduling.ledger.store import Appended
 from scheduling.models import Cluster
-from scheduling.models import Event as EventRow
-from scheduling.services.past import TYPES, Past
 
 CLUSTERS_KEPT = 8
-"""So many streams are kept in memory; the least recently used one is folded anew when it is asked for."""
+"""So many streams are kept in memory; the least recently used one is loaded anew when it is asked for."""
 
-_TYPE_NAMES = [kind.__name__ for kind in TYPES]
-
-
-@dataclass(slots=True)
-class _Kept:
-    """``hash``: of the event at ``past.seq``, as long as the log has it the past is true."""
-
-    past: Past = field(default_factory=Past)
-    hash: bytes = b""
-
+ON_SHUTDOWN = 0.25
+"""Share of the usual distance between snapshots after which a process that ends takes one."""
 
 _states = StateCache(CLUSTERS_KEPT)
-_pasts: OrderedDict[int, _Kept] = OrderedDict()
-_lock = threading.Lock()
+
+log = structlog.get_logger(__name__)
 
 
 def state_of(cluster: Cluster) -> ClusterState:
@@ -42,34 +32,26 @@ def at_head(stream_id: int) -> ClusterState:
     return _states.get(stream_id)
 
 
-def past_of(stream_id: int, seq: int) -> Past:
-    """What the log tells up to ``seq``. Shared between threads: read only."""
-    with _lock:
-        kept = _pasts.setdefault(stream_id, _Kept())
-        _pasts.move_to_end(stream_id)
-        if len(_pasts) > CLUSTERS_KEPT:
-            _pasts.popitem(last=False)
-        if kept.past.seq > seq or not _is_true(stream_id, kept):
-            kept = _pasts[stream_id] = _Kept()
-        if kept.past.seq < seq:
-            _catch_up(stream_id, kept, seq)
-        return kept.past
+def save(stream_id: int) -> None:
+    """Take a snapshot of the kept state when it is time. Not inside of a transaction that others wait for."""
+    _states.save(stream_id)
 
 
-def _is_true(stream_id: int, kept: _Kept) -> bool:
-    """False where events were read in a transaction that was rolled back, or the database was restored."""
-    return kept.past.seq == 0 or _hash(stream_id, kept.past.seq) == kept.hash
+def save_before_end() -> None:
+    """Snapshots of what the process would take with it. A database that is away by then costs the next
+    process time, and does not keep this one from ending.
+    """
+    try:
+        _states.save_all(ON_SHUTDOWN)
+    except DatabaseError as error:
+        log.warning("no snapshot before the end", error=str(error))
 
 
-def _catch_up(stream_id: int, kept: _Kept, seq: int) -> None:
-    rows = EventRow.objects.filter(
-        stream_id=stream_id, type__in=_TYPE_NAMES, seq__gt=kept.past.seq, seq__lte=seq
-    ).order_by("seq")
-    for type_name, version, body in rows.values_list("type", "version", "body").iterator():
-        kept.past.apply(codec.decode(type_name, version, body))
-    kept.past.seq, kept.hash = seq, _hash(stream_id, seq)
-
-
-def _hash(stream_id: int, seq: int) -> bytes:
-    found = EventRow.objects.filter(stream_id=stream_id, seq=seq).values_list("hash", flat=True).first()
-    return bytes(found) if found is not None else b""
+def save_with(before: ClusterState, stream_id: int, appended: Appended) -> None:
+    """With a large append, and in its transaction: a snapshot of the state after it, made of ``before``,
+    which is used up. Whoever wakes up by the append finds it, and need not fold what is known here.
+    """
+    if len(appended.recorded) >= snapshot_store.SPACING:
+        state = fold.fold(before, appended.recorded)
+        if len(appended.recorded) >= snapshot_store.spacing(state):
+            snapshot_store.save(stream_id, state, appended.recorded[-1].hash)

@@ -17,7 +17,6 @@ from scheduling.ledger.events import Event, PodAdded, PodGroupCreated, WorkloadA
 from scheduling.services.importing import next_generation
 from scheduling.services.members import minted_uid, only_simulated
 from scheduling.services.numa import zone_problems
-from scheduling.services.past import Past
 from scheduling.services.problems import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, Problem, Refused
 from scheduling.services.reading import refusals
 
@@ -49,7 +48,7 @@ class WorkloadForm:
     templates: tuple[MemberTemplate, ...]
 
 
-def submit_events(state: ClusterState, past: Past, form: WorkloadForm, now_ms: int) -> list[Event]:
+def submit_events(state: ClusterState, form: WorkloadForm, now_ms: int) -> list[Event]:
     """A PodGroup and all its members. Raises Refused with the form's own field names as paths."""
     only_simulated(state, "workloads are submitted to the cluster itself")
     problems = _form_problems(form)
@@ -64,10 +63,10 @@ def submit_events(state: ClusterState, past: Past, form: WorkloadForm, now_ms: i
     members: list[Pod] = []
     for index, (template, pod) in enumerate(zip(form.templates, read.pods, strict=True)):
         members += [replace(pod, name=_member_name(form, index, i)) for i in range(template.count)]
-    return _created(state, past, [read.pod_groups[0].group], members, now_ms, name_path="name")
+    return _created(state, [read.pod_groups[0].group], members, now_ms, name_path="name")
 
 
-def submit_manifest_events(state: ClusterState, past: Past, manifests: Manifests, now_ms: int) -> list[Event]:
+def submit_manifest_events(state: ClusterState, manifests: Manifests, now_ms: int) -> list[Event]:
     """PodGroups, Pods and Workloads as new objects; what a server sets (uid, status) is not taken from the
     text.
     """
@@ -117,17 +116,16 @@ def submit_manifest_events(state: ClusterState, past: Past, manifests: Manifests
         raise Refused(problems)
     events: list[Event] = []
     for workload in manifests.workloads:
-        old = past.workloads.get(workload.key)
+        old = state.past.workloads.table.get(workload.key)
         uid = old.uid if old else minted_uid(state.seq, "workload", workload.namespace, workload.name)
         if old != (new := replace(workload, uid=uid)):
             events.append(WorkloadAdded(new))
     groups = [read.group for read in manifests.pod_groups]
-    return events + _created(state, past, groups, manifests.pods, now_ms, name_path="metadata.name")
+    return events + _created(state, groups, manifests.pods, now_ms, name_path="metadata.name")
 
 
 def _created(
     state: ClusterState,
-    past: Past,
     groups: Sequence[PodGroup],
     pods: Sequence[Pod],
     now_ms: int,
@@ -143,14 +141,12 @@ def _created(
     )
     if problems and name_path == "name":
         raise Refused(problems)  # in a form the members' names follow from the group's: one fault, told once
-    there = {pod.key for pod in state.pods.values()}
+    there = {pod.key for pod in pods if state.pod_uid(pod.key) is not None}
     problems += _twice("Pod", [pod.key for pod in pods], there, name_path, "exists already")
     if problems:
         raise Refused(problems)
     events: list[Event] = [
-        PodGroupCreated(
-            next_generation(state.seq, past, replace(group, uid="", created=now_ms), None, now_ms)
-        )
+        PodGroupCreated(next_generation(state, replace(group, uid="", created=now_ms), None, now_ms))
         for group in groups
     ]
     events += [

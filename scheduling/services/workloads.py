@@ -11,8 +11,7 @@ from scheduling.ledger.events import Event
 from scheduling.models import Cluster
 from scheduling.services.execute import Outcome, execute, now_ms
 from scheduling.services.members import delete_member_events, end_group_events
-from scheduling.services.past import Past
-from scheduling.services.state import past_of, state_of
+from scheduling.services.state import state_of
 from scheduling.services.submitting import (
     MemberTemplate,
     WorkloadForm,
@@ -38,7 +37,7 @@ def submit(*, cluster: Cluster, form: WorkloadForm, actor: str, command_id: str 
     """
 
     def events(state: ClusterState, now: int) -> list[Event]:
-        return submit_events(state, past_of(cluster.pk, state.seq), form, now)
+        return submit_events(state, form, now)
 
     return execute(cluster, events, actor=actor, command_id=command_id, request=f"submit {form!r}")
 
@@ -48,7 +47,7 @@ def submit_manifests(*, cluster: Cluster, data: bytes, actor: str, command_id: s
     manifests = kube.read(data)
 
     def events(state: ClusterState, now: int) -> list[Event]:
-        return submit_manifest_events(state, past_of(cluster.pk, state.seq), manifests, now)
+        return submit_manifest_events(state, manifests, now)
 
     return execute(cluster, events, actor=actor, command_id=command_id, request=f"submit {data!r}")
 
@@ -57,14 +56,13 @@ def preview_submit(*, cluster: Cluster, form: WorkloadForm) -> Decision:
     """What would be decided about the form's group right now, before all others. Nothing is written. Raises
     Refused.
     """
-    state = state_of(cluster)
-    return preview(state, past_of(cluster.pk, state.seq), form, now_ms())
+    return preview(state_of(cluster), form, now_ms())
 
 
-def preview(state: ClusterState, past: Past, form: WorkloadForm, now_ms: int) -> Decision:
+def preview(state: ClusterState, form: WorkloadForm, now_ms: int) -> Decision:
     """The pure half of ``preview_submit``."""
     ahead = state.fork()
-    for event in submit_events(state, past, form, now_ms):
+    for event in submit_events(state, form, now_ms):
         fold.apply(ahead, event, state.seq)
     return decide(ahead, f"{form.namespace}/{form.name}")
 

@@ -87,8 +87,9 @@ class Worker:
         return pid
 
     def kill(self) -> None:
-        """The worker with all its children."""
-        os.killpg(self.process.pid, signal.SIGKILL)
+        """The worker with all its children, unless it has ended."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 

@@ -5,7 +5,21 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from scheduling.engine.model import TAS_GATES, Node, NumaZone, Pod, PodGroup, Shape
+from scheduling.engine.model import (
+    TAS_GATES,
+    Eligibility,
+    Node,
+    NumaZone,
+    Pod,
+    PodGroup,
+    PodGroupTemplate,
+    PodTerm,
+    Requirement,
+    Shape,
+    Taint,
+    Toleration,
+    Workload,
+)
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import events as e
@@ -22,6 +36,15 @@ SHAPES = (
     Shape((("cpu", 1_000), ("pods", 1))),
     Shape((("cpu", 2_000), ("nvidia.com/gpu", 2), ("pods", 1))),
     Shape((("cpu", 500), ("pods", 1)), unmodelled=("hostPorts",)),
+    Shape(
+        (("cpu", 1_000), ("pods", 1)),
+        Eligibility(((RACK, "r1"),), None, (Toleration("gpu", "Exists", "", ""),)),
+        host_ports=(("TCP", "0.0.0.0", 80),),
+    ),
+    Shape(
+        (("cpu", 500), ("pods", 1)),
+        pod_anti_affinity=(PodTerm(RACK, (Requirement("a", "In", ("b",)),)),),
+    ),
 )
 Commit = list[Event]
 
@@ -65,7 +88,10 @@ class Teller:
 
     def cluster(self) -> Commit:
         gate = e.FeatureGateChanged(self.pick(TAS_GATES), self.draw(st.booleans()))
-        return [self.pick((e.ClusterModeChanged("observed"), gate, e.SnapshotImported("", (), (), ())))]
+        template = PodGroupTemplate("t", "gang", self.draw(st.integers(1, 2)), RACK)
+        workload = e.WorkloadAdded(Workload("ml", self.pick("vw"), self.uid(), (template,)))
+        imported = e.SnapshotImported("", (), (), ())
+        return [self.pick((e.ClusterModeChanged("observed"), gate, imported, workload))]
 
     def labels(self) -> tuple[tuple[str, str], ...]:
         return self.pick(((), ((RACK, "r1"),), ((RACK, "r1"),), ((RACK, "r2"),)))
@@ -75,13 +101,16 @@ class Teller:
         node = self.state.nodes.get(name)
         if node is None:
             allocatable = (("cpu", 8_000), ("nvidia.com/gpu", self.pick((0, 8))), ("pods", 10))
-            return [e.NodeAdded(Node(name, self.uid(), self.labels(), allocatable=allocatable))]
+            taints = self.pick(((), (), (Taint("gpu", "", "NoSchedule"),)))
+            return [e.NodeAdded(Node(name, self.uid(), self.labels(), taints, allocatable=allocatable))]
         if self.draw(st.integers(0, 3)) == 0:
             return [e.NodeRemoved(name, node.uid)]
         new = replace(
             node,
             labels=self.labels(),
             unschedulable=self.draw(st.booleans()),
+            ready=self.draw(st.integers(0, 5)) > 0,
+            taints=self.pick((node.taints, node.taints, ())),
             zones=self.pick(((), node.zones, *ZONES)),
         )
         update = e.NodeUpdated.between(node, new)

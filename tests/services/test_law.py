@@ -91,7 +91,7 @@ class Cluster(RuleBasedStateMachine):
             priority=priority,
             templates=(template,),
         )
-        self.attempt(lambda: submit_events(self.stream.state, self.stream.past, wanted, self.stream.now_ms))
+        self.attempt(lambda: submit_events(self.stream.state, wanted, self.stream.now_ms))
 
     @rule(
         name=st.sampled_from(["i0", "i1"]),

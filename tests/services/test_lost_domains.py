@@ -191,7 +191,7 @@ def test_a_new_generation_is_free_to_go_elsewhere() -> None:
     assert found.steps == (NewGeneration(4, 4, 0),)
     made.commit(end_group_events(made.state, G))
     assert made.state.lost == {}
-    made.commit(submit_events(made.state, made.past, form("g", 4), made.now_ms))
+    made.commit(submit_events(made.state, form("g", 4), made.now_ms))
     made.settle()
     assert made.state.groups[G].generation == 2
     assert set(nodes_of(made, "g").values()) == {"c"}

@@ -138,11 +138,11 @@ def test_the_form_is_refused_at_the_field_where_no_node_tells_its_zones(zones: b
     made = stream(*(zoned("a") if zones else [node("a")]))
     wanted = form(topology_key=NUMA_KEY)
     if zones:
-        assert preview(made.state, made.past, wanted, made.now_ms).domain == "a/node-0"
+        assert preview(made.state, wanted, made.now_ms).domain == "a/node-0"
         return
     for ask in (submit_events, preview):
         with pytest.raises(Refused) as caught:
-            ask(made.state, made.past, wanted, made.now_ms)
+            ask(made.state, wanted, made.now_ms)
         (problem,) = caught.value.problems
         assert problem.path == "topology_key"
         assert problem.message == "no node tells its NUMA zones: import NodeResourceTopology objects"
@@ -152,7 +152,7 @@ def test_manifests_are_refused_too_and_hold_no_topologies() -> None:
     made = stream(node("a"))
     read = kube.read(text(gang("g", 1, key=NUMA_KEY), pod("g-0", "g"), topology("a")))
     with pytest.raises(Refused) as caught:
-        submit_manifest_events(made.state, made.past, read, made.now_ms)
+        submit_manifest_events(made.state, read, made.now_ms)
     assert [(bad.kind, bad.path) for bad in caught.value.problems] == [
         ("NodeResourceTopology", "kind"),
         ("PodGroup", "spec.schedulingConstraints.topology[0].key"),

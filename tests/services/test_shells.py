@@ -19,7 +19,7 @@ from scheduling.services.clusters import ImportRequest, import_cluster, preview_
 from scheduling.services.explain import explain
 from scheduling.services.problems import Refused
 from scheduling.services.signals import cycle_reached
-from scheduling.services.state import past_of, state_of
+from scheduling.services.state import state_of
 from tests.services.builders import form, gang, members, node, pod, text
 
 Make = Callable[..., Cluster]
@@ -208,9 +208,9 @@ class TestExecute:
         cluster = make(node("a"), gang("g", 1, uid="g1"))
         with transaction.atomic():
             workloads.end_group(cluster=cluster, namespace="default", name="g", actor="tester")
-            assert past_of(cluster.pk, head(cluster)).closed
+            assert state_of(cluster).past.closed.table
             transaction.set_rollback(True)
-        assert not past_of(cluster.pk, head(cluster)).closed
+        assert not state_of(cluster).past.closed.table
         assert "default/g" in state_of(cluster).groups
 
 

@@ -25,11 +25,11 @@ from tests.services.builders import GPU, form, gang, members, node, nodes_of, po
 
 
 def submit(made: MemoryStream, wanted: Any) -> None:
-    made.commit(submit_events(made.state, made.past, wanted, made.now_ms))
+    made.commit(submit_events(made.state, wanted, made.now_ms))
 
 
 def submit_text(made: MemoryStream, *objects: Any) -> None:
-    made.commit(submit_manifest_events(made.state, made.past, kube.read(text(*objects)), made.now_ms))
+    made.commit(submit_manifest_events(made.state, kube.read(text(*objects)), made.now_ms))
 
 
 def paths(refused: Any) -> list[str]:
@@ -39,7 +39,7 @@ def paths(refused: Any) -> list[str]:
 class TestForm:
     def test_makes_the_group_and_its_members(self) -> None:
         made = stream(node("a"))
-        events = submit_events(made.state, made.past, form(count=3, priority=5), made.now_ms)
+        events = submit_events(made.state, form(count=3, priority=5), made.now_ms)
         group, *pods = events
         assert isinstance(group, PodGroupCreated)
         assert (group.group.min_count, group.group.priority, group.group.generation) == (3, 5, 1)
@@ -141,9 +141,9 @@ class TestForm:
     def test_preview_decides_and_changes_nothing(self) -> None:
         made = stream(node("a"), node("b", "r2", cpu="1"))
         before = made.state.seq
-        would = preview(made.state, made.past, form(), made.now_ms)
+        would = preview(made.state, form(), made.now_ms)
         assert (would.verdict, would.domain) == ("placed", "r1")
-        never = preview(made.state, made.past, form(count=20), made.now_ms)
+        never = preview(made.state, form(count=20), made.now_ms)
         assert never.verdict == "proved_infeasible"
         assert (made.state.seq, made.state.groups) == (before, {})
 

@@ -12,7 +12,6 @@ from scheduling.ledger import fold
 from scheduling.ledger.events import ClusterRegistered, Event
 from scheduling.services.deciding import cycle_events
 from scheduling.services.importing import ImportOptions, ImportPlan, plan_import
-from scheduling.services.past import Past
 
 START_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when every cluster in memory begins, so that a run depends on nothing outside."""
@@ -25,11 +24,10 @@ class Unsettled(RuntimeError):
 
 
 class MemoryStream:
-    """``events``: the whole log so far; ``state`` and ``past`` are folded from it."""
+    """``events``: the whole log so far; ``state`` is folded from it."""
 
     def __init__(self, *, mode: str = "simulated", gates: Mapping[str, bool] | None = None) -> None:
         self.state = ClusterState()
-        self.past = Past()
         self.events: list[Event] = []
         self.now_ms = START_MS
         chosen = dict.fromkeys(TAS_GATES, True) if gates is None else gates
@@ -38,14 +36,12 @@ class MemoryStream:
     def commit(self, events: Iterable[Event]) -> None:
         for event in events:
             fold.apply(self.state, event, self.state.seq + 1)
-            self.past.apply(event)
             self.events.append(event)
-        self.past.seq = self.state.seq
 
     def import_data(self, data: bytes, complete: frozenset[str] = frozenset()) -> ImportPlan:
         """Import what can be taken, as a partial import does."""
         options = ImportOptions(self.state.mode, hashlib.sha256(data).hexdigest(), complete)
-        plan = plan_import(self.state, self.past, kube.read(data), options, self.now_ms)
+        plan = plan_import(self.state, kube.read(data), options, self.now_ms)
         self.commit(plan.events)
         return plan
 
