@@ -126,16 +126,17 @@ def bounds(cluster: Cluster, filters: Filters) -> tuple[int, int]:
     """The lowest and the highest seq that the filters leave by seq, time and command; none where the lowest
     is greater.
     """
-    rows = Event.objects.filter(stream_id=cluster.pk).order_by("seq").values_list("seq", flat=True)
-    lows = [rows.first() or 1, filters.first or 1]
-    highs = [store.head(cluster.pk).seq]
+    rows = Event.objects.filter(stream_id=cluster.pk).order_by("seq")
+    oldest, newest = rows.first(), rows.last()
+    if oldest is None or newest is None:
+        return 1, 0
+    lows, highs = [oldest.seq, filters.first or 1], [newest.seq]
     if filters.last is not None:
         highs.append(filters.last)
-    # Times are recorded in whole milliseconds.
-    if filters.since is not None:
-        lows.append(fold.seq_at(cluster.pk, _milliseconds_up(filters.since) - 1) + 1)
-    if filters.until is not None:
-        highs.append(fold.seq_at(cluster.pk, _milliseconds_up(filters.until) - 1))
+    if filters.since is not None and filters.since > oldest.recorded_at:
+        lows.append(_before(cluster, filters.since, newest) + 1)
+    if filters.until is not None and filters.until <= newest.recorded_at:
+        highs.append(_before(cluster, filters.until, newest) if filters.until > oldest.recorded_at else 0)
     if filters.command:
         wrote = Command.objects.filter(stream_id=cluster.pk, command_id=filters.command)
         first, last = wrote.values_list("first_seq", "last_seq").first() or (1, 0)
@@ -248,6 +249,11 @@ def _named(cluster: Cluster, branches: list[Conditions], span: _Span, number: in
     return sorted(seqs, reverse=span.newest_first)[:number]
 
 
-def _milliseconds_up(moment: datetime) -> int:
-    milliseconds = store.to_milliseconds(moment)
-    return milliseconds if store.to_datetime(milliseconds) == moment else milliseconds + 1
+def _before(cluster: Cluster, moment: datetime, newest: Event) -> int:
+    """The last seq recorded before ``moment``, which is after the time of the oldest event."""
+    if moment > newest.recorded_at:
+        return newest.seq
+    # Times are recorded in whole milliseconds.
+    whole = store.to_milliseconds(moment)
+    exact = store.to_datetime(whole) == moment
+    return fold.seq_at(cluster.pk, whole - 1 if exact else whole)

@@ -25,6 +25,7 @@ class Fault(StrEnum):
     UNREADABLE = "unreadable"
     AFTER_HEAD = "after_head"
     BEFORE_FIRST = "before_first"
+    BEFORE_TABLE = "before_table"
     FUTURE = "future"
     NOT_KEPT = "not_kept"
 
@@ -35,6 +36,7 @@ _SENTENCES = {
     ),
     Fault.AFTER_HEAD: "{text} lies after the head of the log, event {head}",
     Fault.BEFORE_FIRST: "{text} lies before the first event of the log",
+    Fault.BEFORE_TABLE: "{text} lies before the oldest event that is in the table of events",
     Fault.FUTURE: "{text} lies in the future",
     Fault.NOT_KEPT: "event {text} is not in the table of events",
 }
@@ -100,7 +102,9 @@ def _timed(cluster: Cluster, text: str, head: int) -> int:
         time = timezone.make_aware(time)
     if time > timezone.now():
         raise BadMoment(Fault.FUTURE, text, head)
-    seq = fold.seq_at(cluster.pk, store.to_milliseconds(time))
-    if not seq:
-        raise BadMoment(Fault.BEFORE_FIRST, text, head)
-    return seq
+    rows = Event.objects.filter(stream_id=cluster.pk).order_by("seq").values_list("seq", "recorded_at")
+    oldest = rows.first()
+    if oldest is None or time < oldest[1]:
+        fault = Fault.BEFORE_FIRST if oldest is None or oldest[0] == 1 else Fault.BEFORE_TABLE
+        raise BadMoment(fault, text, head)
+    return fold.seq_at(cluster.pk, store.to_milliseconds(time))

@@ -192,6 +192,35 @@ def test_many_events_of_an_object_are_named_in_pieces(
 
 
 @pytest.mark.parametrize(
+    ("since", "until", "number"),
+    [
+        (datetime.min, datetime.max, 100),
+        (datetime.max, None, 0),
+        (None, datetime.min, 0),
+        (None, START.replace(tzinfo=None), 0),
+        (START.replace(tzinfo=None), None, 100),
+        (START.replace(tzinfo=None, microsecond=1), None, 99),
+    ],
+)
+def test_bounds_in_time_may_lie_anywhere(
+    since: datetime | None, until: datetime | None, number: int, cluster: Cluster
+) -> None:
+    """The first command, at START, wrote one event."""
+    bounds = [None if each is None else each.replace(tzinfo=UTC) for each in (since, until)]
+
+    found = search(cluster, Filters(since=bounds[0], until=bounds[1]), limit=200)
+
+    assert len(found.items) == number
+
+
+def test_a_log_without_events_has_nothing_to_find(db: None) -> None:
+    with transaction.atomic():
+        empty = Cluster(stream_id=store.open_stream("cluster", "empty"), name="empty")
+
+    assert search(empty, Filters()) == event_search.Found([], None, 1, 0, 0)
+
+
+@pytest.mark.parametrize(
     ("filters", "index"),
     [
         (Filters(type="NodeAdded"), "event_type"),
