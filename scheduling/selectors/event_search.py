@@ -22,7 +22,8 @@ from scheduling.models import Cluster, Command, Event
 MOST_LOOKED_AT = 50_000
 """Events looked at one by one for a page."""
 PATIENCE = 0.04
-"""Seconds after which a page looks at no further chunk of events."""
+"""Seconds after which a page looks at no further chunk of events, once it looked at ``LEAST_LOOKED_AT``."""
+LEAST_LOOKED_AT = 10_000
 FIRST_CHUNK = 1_000
 """Events looked at first; every further chunk is twice as large, up to ``LARGEST_CHUNK``."""
 LARGEST_CHUNK = 5_000
@@ -90,7 +91,8 @@ def search(
     for step in _steps(cluster, filters, span, limit + 1):
         items += step.rows[: limit + 1 - len(items)]
         looked_at, left = looked_at + step.looked_at, step.left
-        if len(items) > limit or looked_at >= MOST_LOOKED_AT or time.monotonic() > deadline:
+        late = looked_at >= LEAST_LOOKED_AT and time.monotonic() > deadline
+        if len(items) > limit or looked_at >= MOST_LOOKED_AT or late:
             break
     if len(items) > limit:
         del items[limit:]

@@ -149,11 +149,13 @@ def test_a_search_that_no_index_serves_ends_early_and_says_so(
 
 def test_a_slow_search_ends_after_its_patience(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_search, "FIRST_CHUNK", 10)
+    monkeypatch.setattr(event_search, "LARGEST_CHUNK", 10)
+    monkeypatch.setattr(event_search, "LEAST_LOOKED_AT", 20)
     monkeypatch.setattr(event_search, "PATIENCE", -1.0)
 
     found = search(cluster, Filters(text="nothing"))
 
-    assert (found.low, found.high, found.next) == (91, 100, 91)
+    assert (found.low, found.high, found.next) == (81, 100, 81)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +185,6 @@ def test_many_events_of_an_object_are_named_in_pieces(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_search, "LARGEST_CHUNK", 3)
-    monkeypatch.setattr(event_search, "PATIENCE", 3600.0)
 
     found = search(cluster, Filters(type="PodGroupCreated"), limit=20)
 
