@@ -78,9 +78,12 @@ def search(
     before: int | None = None,
     after: int | None = None,
     limit: int = 50,
+    within: tuple[int, int] | None = None,
 ) -> Found:
-    """Events newest first, older than ``before``; with ``after`` oldest first, newer than it."""
-    low, high = bounds(cluster, filters)
+    """Events newest first, older than ``before``; with ``after`` oldest first, newer than it. ``within``: the
+    ``bounds`` of these filters, where they are known.
+    """
+    low, high = bounds(cluster, filters) if within is None else within
     if after is not None:
         span = _Span(max(low, after + 1), high, newest_first=False)
     else:

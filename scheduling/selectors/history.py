@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from scheduling.models import Cluster, Command, Event
-from scheduling.selectors.event_search import Filters, Found, search
+from scheduling.selectors.event_search import Filters, Found, bounds, search
 
 LONGEST_CHAIN = 16
 """So many causes are followed from one event."""
@@ -55,8 +55,9 @@ def of_object(cluster: Cluster, subject: str, namespace: str, name: str, limit: 
 
 def neighbours(cluster: Cluster, filters: Filters, seq: int) -> Neighbours:
     """The nearest events before and after ``seq`` that the filters leave."""
-    down = search(cluster, filters, before=seq, limit=1)
-    up = search(cluster, filters, after=seq, limit=1)
+    within = bounds(cluster, filters)
+    down = search(cluster, filters, before=seq, limit=1, within=within)
+    up = search(cluster, filters, after=seq, limit=1, within=within)
     return Neighbours(
         down.items[0].seq if down.items else None,
         up.items[0].seq if up.items else None,

@@ -241,7 +241,7 @@ def test_before_and_after_of_a_cordon_marks_the_one_field(viewer: Client, cluste
     head = store.head(cluster.pk).seq
     page = viewer.get(f"/c/demo/history/{head}/state").content.decode()
 
-    changed = re.findall(r'<tr class="is-changed"><th scope="row" class="mono">(.*?)</th>(.*?)</tr>', page)
+    changed = re.findall(r'<tr class="is-changed"><th scope="row" class="mono">(.*?)</th>(.*?)\s*</tr>', page)
     assert changed == [("unschedulable", "<td><del>no</del></td><td><ins>yes</ins></td>")]
     assert "allocatable[memory] 256 GiB 256 GiB" in state(viewer, head)
 
