@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from asgiref.sync import iscoroutinefunction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 from django.utils.translation import gettext
 
@@ -33,8 +33,8 @@ def content_security_policy(get_response: Callable[..., object]) -> Callable[...
     """Set Content-Security-Policy unless the view has set its own."""
     if iscoroutinefunction(get_response):
 
-        async def answer_async(request: HttpRequest) -> HttpResponse:
-            response: HttpResponse = await get_response(request)
+        async def answer_async(request: HttpRequest) -> HttpResponseBase:
+            response: HttpResponseBase = await get_response(request)
             response.headers.setdefault("Content-Security-Policy", policy(request))
             return response
 
@@ -61,9 +61,9 @@ def text_only(get_response: Callable[..., object]) -> Callable[..., object]:
     """404 for addresses with text that no database holds; the API has an answer of its own."""
     if iscoroutinefunction(get_response):
 
-        async def answer_async(request: HttpRequest) -> HttpResponse:
+        async def answer_async(request: HttpRequest) -> HttpResponseBase:
             _look(request)
-            response: HttpResponse = await get_response(request)
+            response: HttpResponseBase = await get_response(request)
             return response
 
         return answer_async

@@ -57,6 +57,11 @@ class ApiError(HttpError):
     """An error with its status, whose code follows from it."""
 
 
+def no_state(error: Exception) -> ApiError:
+    """The log does not lead to a state: an event cannot be read, perhaps because a newer console wrote it."""
+    return ApiError(503, f"The log leads to no state that this version of the console can tell: {error}.")
+
+
 def errors(*statuses: int) -> dict[int, type[ErrorOut]]:
     """The ``response`` entries of an operation: those every operation has, and ``statuses``."""
     return dict.fromkeys(sorted({401, 403, *statuses}), ErrorOut)

@@ -1,53 +1,26 @@
-"""The log: by page as JSON, whole as NDJSON, and one event by its number."""
+"""The log: by page as JSON, whole as NDJSON or CSV, and one event by its number."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Annotated, Literal
 
-import orjson
-from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.utils import translation
 from ninja import Query, Router
 
+from scheduling.api import event_export
 from scheduling.api.auth import VIEW, access
 from scheduling.api.commands import find_cluster
 from scheduling.api.errors import errors
-from scheduling.api.rendering import encode
+from scheduling.api.event_rows import event_out
 from scheduling.api.schemas import ArchiveOut, ArchivesOut, EventOut, EventsOut
 from scheduling.ledger.archives import Archived
 from scheduling.ledger.events import CATALOGUE
-from scheduling.models import Cluster, Event
-from scheduling.selectors import clusters, history
-from scheduling.selectors.history import Filters
-from scheduling.wording import events as wording
+from scheduling.models import Event
+from scheduling.selectors import history
+from scheduling.selectors.event_search import Filters, search
 
 router = Router(tags=["events"])
-
-BATCH = 500
-"""Events read at a time while streaming: what a slow reader makes the server hold."""
-
-
-def event_out(row: Event) -> EventOut:
-    body = orjson.loads(row.body)
-    return EventOut(
-        seq=row.seq,
-        type=row.type,
-        version=row.version,
-        subject=row.subject,
-        namespace=row.namespace,
-        name=row.name,
-        actor=row.actor,
-        command_id=row.command_id,
-        sentence=wording.stored_sentence(row.type, row.version, body),
-        cause=row.cause,
-        occurred_at=row.occurred_at,
-        recorded_at=row.recorded_at,
-        hash=bytes(row.hash).hex(),
-        body=body,
-    )
 
 
 @router.get(
@@ -61,7 +34,14 @@ def event_out(row: Event) -> EventOut:
                 "content": {
                     "application/x-ndjson": {
                         "schema": {"type": "string", "description": "One EventOut a line."}
-                    }
+                    },
+                    "text/csv": {
+                        "schema": {
+                            "type": "string",
+                            "description": "UTF-8 with a byte order mark, one header row; a text that a "
+                            "spreadsheet would take for a formula has an apostrophe before it.",
+                        }
+                    },
                 }
             }
         },
@@ -81,9 +61,11 @@ def list_events(
     q: str = Query("", description="Part of the body, letter for letter."),
     since: Annotated[datetime | None, Query(description="Recorded then or later.")] = None,
     until: Annotated[datetime | None, Query(description="Recorded before then.")] = None,
-    limit: int = Query(100, ge=1, le=1000, description="Of a page; does not bound format=ndjson."),
-    format: Literal["json", "ndjson"] = Query(
-        "json", description="ndjson streams all that matches, one event a line."
+    cause: int | None = Query(None, ge=1, description="The seq of the event that led to it."),
+    command: str = Query("", description="Id of the command that wrote it."),
+    limit: int = Query(100, ge=1, le=1000, description="Of a page; does not bound ndjson and csv."),
+    format: Literal["json", "ndjson", "csv"] = Query(
+        "json", description="ndjson and csv stream all that matches, one event a line."
     ),
 ) -> EventsOut | HttpResponse | StreamingHttpResponse:
     """Oldest first. The log is append-only: a page that was read once never changes. It begins with the
@@ -91,33 +73,13 @@ def list_events(
     """
     found = find_cluster(cluster)
     history.refuse_archived(found, after)
-    filters = Filters(type, subject, namespace, name, actor, q, since, until)
-    if format == "ndjson":
-        lines = _lines(found, filters, after, clusters.head(found), translation.get_language())
-        response = StreamingHttpResponse(lines, content_type="application/x-ndjson")
-        response["X-Accel-Buffering"] = "no"
-        return response
-    page = history.page(found, filters, after=after, limit=limit)
-    return EventsOut(items=[event_out(row) for row in page.items], next=int(page.next) if page.next else None)
-
-
-async def _lines(
-    cluster: Cluster, filters: Filters, after: int, head: int, language: str | None
-) -> AsyncIterator[bytes]:
-    """What was in the log when the stream began; read page by page as the caller takes it."""
-
-    def batch(after: int) -> tuple[bytes, int | None]:
-        page = history.page(cluster, filters, after=after, limit=BATCH)
-        with translation.override(language):
-            rows = [event_out(row).model_dump() for row in page.items if row.seq <= head]
-        more = int(page.next) if page.next and int(page.next) < head else None
-        return b"".join(encode(row) + b"\n" for row in rows), more
-
-    position: int | None = after
-    while position is not None:
-        text, position = await sync_to_async(batch)(position)
-        if text:
-            yield text
+    filters = Filters(type, subject, namespace, name, actor, q, since, until, cause=cause, command=command)
+    if format != "json":
+        return event_export.response(found, filters, format, after)
+    page = search(found, filters, after=after, limit=limit)
+    return EventsOut(
+        items=[event_out(row) for row in page.items], next=page.next, low=page.low, high=page.high
+    )
 
 
 @router.get(

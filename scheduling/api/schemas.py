@@ -337,4 +337,18 @@ class ArchivesOut(Schema):
 
 class EventsOut(Schema):
     items: list[EventOut]
-    next: int | None = Field(description="Give it as `after` for the next page; null at the head of the log.")
+    next: int | None = Field(
+        description="Give it as `after` for the next page; null at the head of the log. A page may hold "
+        "fewer events than `limit`, even none, and the next one more: what no index serves is "
+        "searched a piece at a time."
+    )
+    low: int = Field(description="From this seq on ...")
+    high: int = Field(description="... to this one the page has every event that the filters leave.")
+
+
+class FieldOut(Schema):
+    """Of an object at two moments. Null where it does not have the field, or is not there."""
+
+    name: str
+    before: str | int | bool | None
+    after: str | int | bool | None

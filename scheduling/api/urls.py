@@ -12,7 +12,17 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI, Swagger
 
 import scheduling.addresses  # noqa: F401  # the converter "any"
-from scheduling.api import clusters, errors, events, explanations, map, nodes, pod_groups
+from scheduling.api import (
+    clusters,
+    compare,
+    errors,
+    event_effects,
+    events,
+    explanations,
+    map,
+    nodes,
+    pod_groups,
+)
 from scheduling.api.parsing import JsonParser
 from scheduling.api.rendering import JsonRenderer
 from scheduling.services import tokens
@@ -58,5 +68,5 @@ api = NinjaAPI(
     renderer=JsonRenderer(),
 )
 errors.install(api)
-for module in (clusters, nodes, pod_groups, explanations, events, map):
+for module in (clusters, nodes, pod_groups, explanations, events, event_effects, compare, map):
     api.add_router("/clusters", module.router)

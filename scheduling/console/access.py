@@ -13,6 +13,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render, resolve_url
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -27,7 +28,7 @@ SWITCH_GATE = "scheduling.switch_gate"
 SIGNED_IN = ""
 """In place of a permission: for everybody who has signed in."""
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 def _sign_in_again(request: HttpRequest) -> HttpResponse:
@@ -56,7 +57,7 @@ def page(permission: str, *methods: str) -> Callable[[View], View]:
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def checked(request: HttpRequest, **parts: Any) -> HttpResponse:
+        def checked(request: HttpRequest, **parts: Any) -> HttpResponseBase:
             user = request.user
             if not user.is_active or (permission != SIGNED_IN and not user.has_perm(permission)):
                 raise PermissionDenied
@@ -69,7 +70,7 @@ def page(permission: str, *methods: str) -> Callable[[View], View]:
                 return view(request, **parts)
 
         @wraps(view)
-        def guarded(request: HttpRequest, **parts: Any) -> HttpResponse:
+        def guarded(request: HttpRequest, **parts: Any) -> HttpResponseBase:
             if request.method not in allowed:
                 return _not_allowed(request, allowed)
             if "HX-Request" in request.headers and not request.user.is_authenticated:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import orjson
-
 from scheduling.models import Event
 from scheduling.wording import events
 
@@ -21,4 +19,4 @@ class Line:
 
 def listed(rows: Iterable[Event]) -> list[Line]:
     """Each event with its sentence."""
-    return [Line(row, events.stored_sentence(row.type, row.version, orjson.loads(row.body))) for row in rows]
+    return [Line(row, events.stored_sentence(row.type, row.version, row.body)) for row in rows]

@@ -46,7 +46,8 @@ def show(
         "may_switch": user.has_perm(access.SWITCH_GATE),
     }
     if cluster is not None:
-        request.session[LAST_CLUSTER] = cluster.name
+        if request.session.get(LAST_CLUSTER) != cluster.name:  # assigning it writes the session
+            request.session[LAST_CLUSTER] = cluster.name
         off = clusters.off_gates(cluster)
         head = clusters.head(cluster)
         frame |= {

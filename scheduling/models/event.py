@@ -30,4 +30,9 @@ class Event(models.Model):
         indexes = [
             models.Index(fields=["stream_id", "type", "seq"], name="event_type"),
             models.Index(fields=["stream_id", "subject", "namespace", "name", "seq"], name="event_object"),
+            models.Index(
+                fields=["stream_id", "cause", "seq"],
+                condition=models.Q(cause__isnull=False),
+                name="event_cause",
+            ),
         ]

@@ -1,75 +1,29 @@
-"""The log as people and the API read it: filtered, a page at a time."""
+"""The log as people and the API read it; ``event_search`` finds what filters leave of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
-
 from scheduling.ledger import archives as archived
-from scheduling.models import Archive, Cluster, Event
-from scheduling.selectors.paging import Page, cut
+from scheduling.models import Archive, Cluster, Command, Event
+from scheduling.selectors.event_search import Filters, Found, bounds, search
+
+LONGEST_CHAIN = 16
+"""So many causes are followed from one event."""
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
-    """What an event must be to be listed; "" and None ask nothing. ``text``: part of the body, letter for
-    letter.
-
-    ``since`` and ``until``: bounds of the time of recording, the lower one included. ``first`` and
-    ``last``: seqs,
-    both included.
+class Neighbours:
+    """What lies beside an event among those that filters leave. ``previous`` and ``following``: seqs, None
+    where none was found; then ``sought_down`` or ``sought_up`` is the seq where the search ended early.
     """
 
-    type: str = ""
-    subject: str = ""
-    namespace: str = ""
-    name: str = ""
-    actor: str = ""
-    text: str = ""
-    since: datetime | None = None
-    until: datetime | None = None
-    first: int | None = None
-    last: int | None = None
-
-
-def _select(cluster: Cluster, filters: Filters) -> QuerySet[Event]:
-    rows = Event.objects.filter(stream_id=cluster.pk)
-    for field in ("type", "subject", "namespace", "name", "actor"):
-        value = getattr(filters, field)
-        if value:
-            rows = rows.filter(**{field: value})
-    if filters.text:
-        rows = rows.filter(body__contains=filters.text)
-    if filters.since is not None:
-        rows = rows.filter(recorded_at__gte=filters.since)
-    if filters.until is not None:
-        rows = rows.filter(recorded_at__lt=filters.until)
-    if filters.first is not None:
-        rows = rows.filter(seq__gte=filters.first)
-    if filters.last is not None:
-        rows = rows.filter(seq__lte=filters.last)
-    return rows
-
-
-def page(
-    cluster: Cluster,
-    filters: Filters,
-    *,
-    before: int | None = None,
-    after: int | None = None,
-    limit: int = 50,
-) -> Page[Event]:
-    """Events newest first, older than ``before``; with ``after`` oldest first, newer than it."""
-    rows = _select(cluster, filters)
-    if after is not None:
-        rows = rows.filter(seq__gt=after).order_by("seq")
-    else:
-        if before is not None:
-            rows = rows.filter(seq__lt=before)
-        rows = rows.order_by("-seq")
-    return cut(rows[: limit + 1], limit, lambda row: str(row.seq))
+    previous: int | None
+    following: int | None
+    sought_down: int | None = None
+    sought_up: int | None = None
 
 
 def get(cluster: Cluster, seq: int) -> Event:
@@ -82,24 +36,62 @@ def numbered(cluster: Cluster, seqs: list[int]) -> list[Event]:
     return list(Event.objects.filter(stream_id=cluster.pk, seq__in=seqs).order_by("seq"))
 
 
-def caused_by(cluster: Cluster, seq: int, limit: int = 20) -> list[Event]:
-    """Events that name this one as their cause, oldest first."""
-    return list(Event.objects.filter(stream_id=cluster.pk, cause=seq, seq__gt=seq).order_by("seq")[:limit])
-
-
-def of_object(cluster: Cluster, subject: str, namespace: str, name: str, limit: int = 20) -> list[Event]:
-    """The newest events about one object, newest first."""
-    return list(
-        Event.objects.filter(stream_id=cluster.pk, subject=subject, namespace=namespace, name=name).order_by(
-            "-seq"
-        )[:limit]
-    )
+def times(cluster: Cluster, seqs: Iterable[int]) -> dict[int, datetime]:
+    """When the events of these numbers were recorded; those that are not there are left out."""
+    rows = Event.objects.filter(stream_id=cluster.pk, seq__in=set(seqs))
+    return dict(rows.values_list("seq", "recorded_at"))
 
 
 def period(cluster: Cluster) -> tuple[Event | None, Event | None]:
     """The first and the last event of the log: what time the history covers."""
     rows = Event.objects.filter(stream_id=cluster.pk)
     return rows.order_by("seq").first(), rows.order_by("-seq").first()
+
+
+def of_object(cluster: Cluster, subject: str, namespace: str, name: str, limit: int = 20) -> list[Event]:
+    """The newest events about one object, newest first."""
+    about = Filters(subject=subject, namespace=namespace, name=name)
+    return search(cluster, about, limit=limit).items
+
+
+def neighbours(cluster: Cluster, filters: Filters, seq: int) -> Neighbours:
+    """The nearest events before and after ``seq`` that the filters leave."""
+    within = bounds(cluster, filters)
+    down = search(cluster, filters, before=seq, limit=1, within=within)
+    up = search(cluster, filters, after=seq, limit=1, within=within)
+    return Neighbours(
+        down.items[0].seq if down.items else None,
+        up.items[0].seq if up.items else None,
+        None if down.items else down.next,
+        None if up.items else up.next,
+    )
+
+
+def caused_by(cluster: Cluster, seq: int, *, after: int = 0, limit: int = 20) -> Found:
+    """Events that name this one as their cause, oldest first, newer than ``after``."""
+    return search(cluster, Filters(cause=seq), after=max(after, seq), limit=limit)
+
+
+def of_command(cluster: Cluster, command_id: str) -> tuple[int, int] | None:
+    """The first and the last seq that a command wrote; None when none of that id did."""
+    rows = Command.objects.filter(stream_id=cluster.pk, command_id=command_id)
+    return rows.values_list("first_seq", "last_seq").first()
+
+
+def causes(cluster: Cluster, event: Event, limit: int = LONGEST_CHAIN) -> list[Event]:
+    """The event's cause, the cause of that, and so on, nearest first; at most ``limit``, and none that is not
+    in the table.
+    """
+    chain: list[Event] = []
+    seq = event.cause
+    # A cause lies before what it led to; a log that says otherwise is not followed in a circle.
+    while seq is not None and seq < (chain[-1] if chain else event).seq and len(chain) < limit:
+        found = Event.objects.filter(stream_id=cluster.pk, seq=seq).first()
+        if found is None:
+            break
+        chain.append(found)
+        seq = found.cause
+    return chain
 
 
 def archives(cluster: Cluster) -> list[Archive]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from django.utils import timezone
 
-from scheduling.ledger import fold, store
+from scheduling.ledger import archives, fold, store
 from scheduling.models import Cluster, Event
 
 _SEQ = re.compile(r"[0-9]+")
@@ -25,8 +25,10 @@ class Fault(StrEnum):
     UNREADABLE = "unreadable"
     AFTER_HEAD = "after_head"
     BEFORE_FIRST = "before_first"
+    BEFORE_TABLE = "before_table"
     FUTURE = "future"
     NOT_KEPT = "not_kept"
+    ARCHIVED = "archived"
 
 
 _SENTENCES = {
@@ -35,18 +37,22 @@ _SENTENCES = {
     ),
     Fault.AFTER_HEAD: "{text} lies after the head of the log, event {head}",
     Fault.BEFORE_FIRST: "{text} lies before the first event of the log",
+    Fault.BEFORE_TABLE: "{text} lies before the oldest event that is in the table of events",
     Fault.FUTURE: "{text} lies in the future",
     Fault.NOT_KEPT: "event {text} is not in the table of events",
+    Fault.ARCHIVED: "{text} lies among archived events, which are in the file {file}",
 }
 
 
 class BadMoment(ValueError):
-    """``text`` names no moment of the cluster; ``fault`` says why, ``head`` is the newest seq of the log."""
+    """``text`` names no moment of the cluster; ``fault`` says why, ``head`` is the newest seq of the log,
+    ``file`` the archive that it lies in.
+    """
 
-    def __init__(self, fault: Fault, text: str, head: int) -> None:
+    def __init__(self, fault: Fault, text: str, head: int, file: str = "") -> None:
         text = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-        super().__init__(_SENTENCES[fault].format(text=text, head=head))
-        self.fault, self.text, self.head = fault, text, head
+        super().__init__(_SENTENCES[fault].format(text=text, head=head, file=file))
+        self.fault, self.text, self.head, self.file = fault, text, head, file
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +84,14 @@ def newest(cluster: Cluster) -> Moment:
 def _at(cluster: Cluster, text: str, seq: int, head: int) -> Moment:
     rows = Event.objects.filter(stream_id=cluster.pk, seq=seq)
     recorded_at = rows.values_list("recorded_at", flat=True).first()
-    if recorded_at is None:
+    if recorded_at is not None:
+        return Moment(seq, recorded_at)
+    archive = archives.holding(cluster.pk, seq)
+    if archive is None:
         raise BadMoment(Fault.NOT_KEPT, text, head)
-    return Moment(seq, recorded_at)
+    if archive.last_seq == archives.begin(cluster.pk) == seq:  # what it was then is kept
+        return Moment(seq, archive.last_at)
+    raise BadMoment(Fault.ARCHIVED, text, head, archive.file)
 
 
 def _numbered(text: str, head: int) -> int:
@@ -100,7 +111,22 @@ def _timed(cluster: Cluster, text: str, head: int) -> int:
         time = timezone.make_aware(time)
     if time > timezone.now():
         raise BadMoment(Fault.FUTURE, text, head)
-    seq = fold.seq_at(cluster.pk, store.to_milliseconds(time))
-    if not seq:
-        raise BadMoment(Fault.BEFORE_FIRST, text, head)
-    return seq
+    rows = Event.objects.filter(stream_id=cluster.pk).order_by("seq").values_list("seq", "recorded_at")
+    oldest = rows.first()
+    if oldest is None or time < oldest[1]:
+        if oldest is None or oldest[0] == 1:
+            raise BadMoment(Fault.BEFORE_FIRST, text, head)
+        return _among_archives(cluster, text, time, head)
+    return fold.seq_at(cluster.pk, store.to_milliseconds(time))
+
+
+def _among_archives(cluster: Cluster, text: str, time: datetime, head: int) -> int:
+    """The last event of an archive that ends by ``time``; within one no event is known."""
+    files = archives.of(cluster.pk)
+    begun = [archive for archive in files if archive.first_at <= time]
+    if not begun:
+        fault = Fault.BEFORE_FIRST if files and files[0].first_seq == 1 else Fault.BEFORE_TABLE
+        raise BadMoment(fault, text, head)
+    if time < begun[-1].last_at:
+        raise BadMoment(Fault.ARCHIVED, text, head, begun[-1].file)
+    return begun[-1].last_seq

@@ -8,7 +8,7 @@ from django import template
 from django.forms import BoundField
 from django.utils.safestring import SafeString, mark_safe
 
-from scheduling.wording import messages, problems, words
+from scheduling.wording import differences, messages, problems, words
 
 register = template.Library()
 
@@ -23,6 +23,7 @@ _TABLES = {
     "close": words.CLOSE_REASONS,
     "lifted": words.LIFTED_BY,
     "problem": words.PROBLEMS,
+    "what": differences.WHATS,
 }
 
 _LOOKS = {
@@ -37,6 +38,16 @@ _LOOKS = {
     "proved_infeasible": "bad",
     "not_found": "wait",
     "conflicted": "bad",
+    "short": "bad",
+    "lost_domain": "bad",
+    "not_ready": "bad",
+    "left": "off",
+    "closed": "off",
+    "cordoned": "wait",
+    "ready": "ok",
+    "uncordoned": "ok",
+    "bound": "ok",
+    "joined": "ok",
 }
 
 

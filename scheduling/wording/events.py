@@ -311,19 +311,39 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
 """One maker of sentences for each event type; a test holds it and the catalogue together."""
 
 
-def stored_sentence(type_name: str, version: int, body: dict[str, Any]) -> str:
-    """The stored event in sentences; where it cannot be read, a sentence that says so."""
+def sentence(event: log.Event) -> str:
+    """The event in one or a few sentences of the active language."""
+    return SENTENCES[type(event).__name__](event)
+
+
+def stored_sentence(type_name: str, version: int, body: str) -> str:
+    """What an event of the log says; of one that cannot be read, that it cannot."""
     try:
-        return sentence(codec.from_body(type_name, version, body))
+        return sentence(codec.decode_brief(type_name, version, body))
     except codec.UnknownEvent:
-        return gettext(
-            "A newer version of the console wrote this event (%(type)s, version %(version)s); "
-            "this one cannot read it, and decides nothing on it."
-        ) % {"type": type_name, "version": version}
+        return unknown(type_name, version)
     except codec.BadEvent as error:
         return gettext("This event is not what the console wrote: %(fault)s") % {"fault": error}
 
 
-def sentence(event: log.Event) -> str:
-    """The event in one or a few sentences of the active language."""
-    return SENTENCES[type(event).__name__](event)
+def unknown(type_name: str, version: int) -> str:
+    """About an event that a newer version of the console wrote."""
+    return gettext(
+        "A newer version of the console wrote this event (%(type)s, version %(version)s); "
+        "this one cannot read it, and decides nothing on it."
+    ) % {"type": type_name, "version": version}
+
+
+def newer(error: str) -> str:
+    """Why there is no state at a moment: the log up to there has an event of a newer console."""
+    return gettext(
+        "The state of this moment cannot be told here, because a newer version of the console wrote to the "
+        "log: %(error)s."
+    ) % {"error": error}
+
+
+def no_state(error: str) -> str:
+    """Why there is no state at a moment: the log does not lead there."""
+    return gettext(
+        "The log does not lead to a state here: %(error)s. Run manage.py verify_log to find what is wrong."
+    ) % {"error": error}

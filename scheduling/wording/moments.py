@@ -15,11 +15,17 @@ _SENTENCES: dict[Fault, Any] = {
     ),
     Fault.AFTER_HEAD: _("%(text)s lies after the head of the log, event %(head)s."),
     Fault.BEFORE_FIRST: _("%(text)s lies before the first event of the log."),
+    Fault.BEFORE_TABLE: _("%(text)s lies before the oldest event that is in the table of events."),
     Fault.FUTURE: _("%(text)s lies in the future."),
     Fault.NOT_KEPT: _("Event %(text)s is not in the table of events."),
+    Fault.ARCHIVED: _("%(text)s lies among archived events, which are in the file %(file)s."),
 }
 
 
 def sentence(error: BadMoment) -> str:
     """What is wrong with the moment, in one sentence."""
-    return str(_SENTENCES[error.fault]) % {"text": error.text, "head": units.count(error.head)}
+    return str(_SENTENCES[error.fault]) % {
+        "text": error.text,
+        "head": units.count(error.head),
+        "file": error.file,
+    }

@@ -73,3 +73,12 @@ def duration(seconds: float) -> str:
         return gettext("%(hours)s h %(minutes)s min") % {"hours": hours, "minutes": minutes}
     days, hours = divmod(hours, 24)
     return gettext("%(days)s d %(hours)s h") % {"days": count(days), "hours": hours}
+
+
+def took(milliseconds: int) -> str:
+    """How long a step took: ``12 ms``, ``1.4 s``, and from a minute on as a waiting time."""
+    if milliseconds < 1000:
+        return gettext("%(n)s ms") % {"n": count(max(0, milliseconds))}
+    if milliseconds < 60_000:
+        return gettext("%(n)s s") % {"n": _short(milliseconds / 1000)}
+    return duration(milliseconds / 1000)

@@ -341,7 +341,7 @@ def test_an_event_that_is_not_there_is_404(scheduled: Cluster, viewer: Caller) -
 def test_ndjson_streams_the_whole_log_in_batches(
     scheduled: Cluster, viewer: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduling.api.events.BATCH", 4)
+    monkeypatch.setattr("scheduling.api.event_export.BATCH", 4)
 
     @async_to_sync
     async def lines() -> list[Any]:

@@ -40,7 +40,10 @@ TOURED = {
     "nodes": "/c/demo/nodes/",
     "node": "/c/demo/nodes/n11",
     "history": "/c/demo/history",
+    "history-filtered": "/c/demo/history?subject=podgroup&namespace=team-a&since=2020-01-01T00:00",
     "event": "/c/demo/history/{decision}",
+    "event-placed": "/c/demo/history/{placed}?type=PodGroupPlaced",
+    "compare": "/c/demo/compare?a=1",
     "submit": "/c/demo/submit",
     "submit-yaml": "/c/demo/submit?tab=yaml",
     "cluster-settings": "/c/demo/settings",
@@ -57,11 +60,14 @@ COMES_LATER = {
     "map-compared": ["#rack-map[data-shown]"],
     "pod-group-waiting": ["#changes ol", "#upstream-title + div:not([hx-get])"],
     "map": ["aside a.pri"],
+    "event": ["section#state"],
+    "event-placed": ["section#state ins"],
 }
 """What a page asks for when it is shown."""
 
 WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "gates-banner", "pod-group-generation"} | {
     *("pod-group-changes", "pod-group-upstream"),
+    *("history-csv", "history-ndjson", "event-state"),
 }
 
 
@@ -147,9 +153,10 @@ def test_every_page_is_accessible_and_raises_no_error(
     page = visitor(language, theme)
     demo = Cluster.objects.get(name="demo")
     decision = Event.objects.filter(stream_id=demo.pk, type="PodGroupUnschedulable").latest("seq").seq
+    placed = Event.objects.filter(stream_id=demo.pk, type="PodGroupPlaced").latest("seq").seq
     found: dict[str, list[str]] = {}
     for name, path in TOURED.items():
-        response = page.goto(path.format(decision=decision))
+        response = page.goto(path.format(decision=decision, placed=placed))
         assert response.status == (404 if name in MISSING else 200), name
         page.wait_for_function("document.documentElement.dataset.theme !== undefined")
         if page.locator("#live-pill").count():

@@ -13,11 +13,13 @@ from django.utils.translation import override
 from scheduling.engine.eligibility import BAR_CODE
 from scheduling.engine.model import Node, Pod, PodGroup, PodGroupTemplate, Shape, Workload
 from scheduling.engine.reasons import MEANINGS, Reason, Verdict
+from scheduling.ledger import codec
 from scheduling.ledger import events as log
 from scheduling.services import problems as services
 from scheduling.services.problems import Problem
-from scheduling.wording import decisions, events, problems, words
+from scheduling.wording import decisions, events, problems, units, words
 from scheduling.wording.decisions import Facts
+from tests.ledger.examples import EXAMPLES
 
 RACK = "topology.example.com/rack"
 SHORT = (("nvidia.com/gpu", 8),)
@@ -258,3 +260,26 @@ def test_the_facts_of_an_event_are_those_it_holds() -> None:
         field.name for field in dataclasses.fields(Facts)
     }
     assert {name: getattr(taken, name) for name in shared} == {name: getattr(event, name) for name in shared}
+
+
+@pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: type(event).__name__)
+def test_a_stored_event_is_told_as_the_event_itself(event: log.Event) -> None:
+    told = events.stored_sentence(type(event).__name__, event.VERSION, codec.encode(event))
+
+    assert told == events.sentence(event)
+
+
+def test_an_event_that_cannot_be_read_is_told_as_such() -> None:
+    assert events.stored_sentence("Unheard", 1, "{}") == (
+        "A newer version of the console wrote this event (Unheard, version 1); "
+        "this one cannot read it, and decides nothing on it."
+    )
+    assert events.stored_sentence("NodeRemoved", 1, "{}") == (
+        "This event is not what the console wrote: NodeRemoved version 1.name: missing"
+    )
+
+
+def test_the_time_that_a_step_took() -> None:
+    assert [units.took(ms) for ms in (-5, 12, 999, 1_000, 2_449, 59_999, 60_000, 3_600_000)] == [
+        "0 ms", "12 ms", "999 ms", "1 s", "2.4 s", "60 s", "1 minute", "1 h 0 min",
+    ]  # fmt: skip

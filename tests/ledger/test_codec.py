@@ -10,7 +10,14 @@ from hypothesis import given
 from scheduling.engine.model import Node, Pod, PodGroup, PodTerm, Requirement, Shape
 from scheduling.ledger import codec, events
 from scheduling.ledger.codec import BadEvent, UnknownEvent
-from scheduling.ledger.events import CATALOGUE, Event, NodeUpdated, PodGroupUpdated, PodUpdated
+from scheduling.ledger.events import (
+    CATALOGUE,
+    Event,
+    NodeUpdated,
+    PodGroupUnschedulable,
+    PodGroupUpdated,
+    PodUpdated,
+)
 from scheduling.ledger.upcasters import UPCASTERS
 from tests.ledger import examples
 
@@ -212,3 +219,32 @@ def test_terms_and_ports_of_a_shape_are_stored_only_where_there_are_some() -> No
     apart = codec.encode_part(Shape((("pods", 1),), pod_anti_affinity=(term,)))
     selector = [{"key": "app", "operator": "Exists", "values": []}]
     assert apart["pod_anti_affinity"] == [{"topology_key": "zone", "selector": selector}]
+
+
+@given(examples.values(PodGroupUnschedulable))
+def test_the_brief_form_leaves_out_only_the_counts_of_domains(event: PodGroupUnschedulable) -> None:
+    brief = codec.decode_brief("PodGroupUnschedulable", event.VERSION, codec.encode(event))
+
+    assert isinstance(brief, PodGroupUnschedulable)
+    assert replace(brief, table=event.table) == event
+    assert brief.table.domains == ((event.domain,) if event.table.domains else ())
+
+
+@pytest.mark.parametrize("event", examples.EXAMPLES, ids=lambda event: type(event).__name__)
+def test_any_other_event_is_whole_in_the_brief_form(event: Event) -> None:
+    brief = codec.decode_brief(type(event).__name__, event.VERSION, codec.encode(event))
+
+    assert (brief == event) is not isinstance(event, PodGroupUnschedulable)
+
+
+def test_the_brief_form_reads_older_versions_and_refuses_newer_ones() -> None:
+    event = next(event for event in examples.EXAMPLES if isinstance(event, PodGroupUnschedulable))
+    body = codec.to_body(event)
+    del body["lost_to"]
+    text = codec.canonical(body).decode()
+
+    assert codec.decode_brief("PodGroupUnschedulable", 1, text) == replace(
+        event, lost_to=None, table=replace(codec._NO_TABLE, domains=("r1",))
+    )
+    with pytest.raises(UnknownEvent):
+        codec.decode_brief("PodGroupUnschedulable", 3, text)

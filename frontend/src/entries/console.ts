@@ -1,7 +1,8 @@
 // Every page: status pill, refresh of its parts when the log grows, theme, keys.
 //
 // Markup it uses, all optional:
-//   <body data-ws-url data-seq data-g-map data-g-pending data-g-history data-g-settings data-prev data-next>
+//   <body data-ws-url data-seq data-g-map data-g-pending data-g-history data-g-settings data-prev data-next
+//         data-prev-same data-next-same>
 //   <span class="pill" id="live-pill" role="status" data-live data-catching data-stale="… {time}" data-paused>
 //     <span class="dot"></span><span data-text></span> <span class="mono" data-seq></span></span>
 //   #search, #theme-toggle, #help-toggle, dialog#help, #shortcuts-toggle

@@ -27,6 +27,8 @@ export function bindShortcuts(): void {
     '?': showHelp,
     '[': to(dataset['prev']),
     ']': to(dataset['next']),
+    '{': to(dataset['prevSame']),
+    '}': to(dataset['nextSame']),
     t: toggleTheme,
     g: () => { chordUntil = Date.now() + CHORD_MS; },
   };

@@ -14,9 +14,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.http import Http404
 from ninja import Schema
 
-from scheduling.api import clusters, events, explanations, pod_groups
+from scheduling.api import clusters, explanations, pod_groups
 from scheduling.api.commands import find_cluster, outcome
 from scheduling.api.errors import problem
+from scheduling.api.event_rows import event_out
 from scheduling.api.rendering import encode
 from scheduling.api.schemas import ErrorOut, PodGroupsOut
 from scheduling.ledger.archives import Archived
@@ -29,7 +30,7 @@ from scheduling.models import PodGroupRow
 from scheduling.projections.writer import TablesBehind
 from scheduling.selectors import history
 from scheduling.selectors import pod_groups as groups
-from scheduling.selectors.history import Filters
+from scheduling.selectors.event_search import Filters, gather
 from scheduling.services import workloads
 from scheduling.services.clusters import ImportRequest, import_cluster, preview_import
 from scheduling.services.explain import investigate
@@ -274,8 +275,8 @@ class Command(BaseCommand):
         wanted = {name: options[name] for name in ("type", "subject", "namespace", "name", "actor")}
         found = find_cluster(cluster)
         history.refuse_archived(found, after)
-        page = history.page(found, Filters(**wanted), after=after, limit=limit)
-        rows = [events.event_out(row) for row in (page.items if after is not None else reversed(page.items))]
+        listed = gather(found, Filters(**wanted), after=after, limit=limit)
+        rows = [event_out(row) for row in (listed if after is not None else reversed(listed))]
         if json:
             for row in rows:
                 self.document(row)

@@ -1,0 +1,145 @@
+"""Objects of a state as flat fields, so that two moments of one object can be laid side by side. Pure.
+
+A picture is a mapping of field name -> text, whole number, truth value or None. Maps are spread over fields
+of their own (``labels[key]``); amounts stand under ``allocatable[resource]``, ``used[resource]`` and
+``requests[resource]`` in the units of the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from scheduling.engine.model import Node, Pod, PodGroup
+from scheduling.engine.roster import roster
+from scheduling.engine.state import ClusterState
+from scheduling.engine.status import group_status
+from scheduling.ledger import codec
+
+Value = str | int | bool | None
+Picture = dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of an object before and after; None where the object does not have it."""
+
+    name: str
+    before: Value
+    after: Value
+
+    @property
+    def changed(self) -> bool:
+        return self.before != self.after
+
+
+def beside(before: Mapping[str, Value], after: Mapping[str, Value]) -> list[Field]:
+    """The fields of two pictures of one object, in the order in which they stand in them."""
+    return [Field(name, before.get(name), after.get(name)) for name in dict.fromkeys([*before, *after])]
+
+
+def changed(before: Mapping[str, Value], after: Mapping[str, Value]) -> tuple[Field, ...]:
+    """Only those fields that differ."""
+    return tuple(field for field in beside(before, after) if field.changed)
+
+
+def of_node(node: Node | None) -> Picture:
+    """What the node itself tells; {} when there is none."""
+    if node is None:
+        return {}
+    picture: Picture = {"uid": node.uid, "ready": node.ready, "unschedulable": node.unschedulable}
+    picture |= _spread("labels", node.labels)
+    picture |= {f"taints[{taint.key}:{taint.effect}]": taint.value for taint in node.taints}
+    picture |= _spread("allocatable", node.allocatable)
+    for zone in node.zones:
+        picture |= _spread(f"zones[{zone.name}].allocatable", zone.allocatable)
+    return picture
+
+
+def of_load(state: ClusterState, name: str) -> Picture:
+    """What the pods on a node hold; {} when it is not in the cluster."""
+    if name not in state.nodes:
+        return {}
+    used = {resource: amount for resource, amount in state.used(name).items() if resource != "pods"}
+    return {"pods": len(state.pods_on(name))} | _spread("used", used.items())
+
+
+def of_pod(pod: Pod | None, zone: str = "") -> Picture:
+    """``zone``: the NUMA domain that it was placed in; {} when there is no pod."""
+    if pod is None:
+        return {}
+    picture: Picture = {
+        "uid": pod.uid,
+        "group": pod.group,
+        "node": pod.node,
+        **({"zone": zone} if zone else {}),
+        "phase": pod.phase,
+        "priority": pod.priority,
+        "gated": pod.gated,
+        "terminating": pod.terminating,
+        "schedulerName": pod.scheduler_name,
+    }
+    picture |= _spread("labels", pod.labels)
+    picture |= _spread("requests", pod.shape.requests)
+    asked = {name: part for name, part in codec.encode_part(pod.shape).items() if name != "requests"}
+    return picture | {name: orjson.dumps(part).decode() for name, part in asked.items() if part}
+
+
+def of_group(group: PodGroup | None) -> Picture:
+    """What the open generation itself tells; {} when none is open."""
+    if group is None:
+        return {}
+    return {
+        "uid": group.uid,
+        "generation": group.generation,
+        "policy": group.policy,
+        "minCount": group.min_count,
+        "topologyKey": group.topology_key,
+        "priority": group.priority,
+        **({"unmodelled": ", ".join(group.unmodelled)} if group.unmodelled else {}),
+    }
+
+
+def of_standing(state: ClusterState, key: str) -> Picture:
+    """How a group stands: its status, its members, and what was last decided about it."""
+    who = roster(state, key)
+    if who.group is None and not who.pods:
+        return {}
+    verdict, lost = state.verdicts.get(key), state.lost.get(key)
+    return {
+        "status": group_status(state, key).value,
+        "members": who.known,
+        "onNodes": len(who.bound),
+        "verdict": verdict.verdict if verdict is not None else None,
+        "reason": verdict.reason if verdict is not None else None,
+        "domain": verdict.domain if verdict is not None else None,
+        "fits": verdict.fits if verdict is not None else None,
+        "lostDomain": lost.domain if lost is not None else None,
+    }
+
+
+def of_cluster(state: ClusterState) -> Picture:
+    """Mode, gates and counts of a cluster."""
+    counts = {"nodes": len(state.nodes), "podGroups": len(state.groups), "pods": len(state.pods)}
+    return {"mode": state.mode, **_spread("gates", sorted(state.gates.items())), **counts}
+
+
+def of(state: ClusterState, subject: str, namespace: str, name: str) -> Picture:
+    """The picture of the object that an event is about; {} when the state has none of that name, or (of a
+    Workload) never has.
+    """
+    key = f"{namespace}/{name}"
+    if subject == "node":
+        return of_node(state.nodes.get(name)) | of_load(state, name)
+    if subject == "podgroup":
+        return of_group(state.groups.get(key)) | of_standing(state, key)
+    if subject == "cluster":
+        return of_cluster(state)
+    return {}
+
+
+def _spread(name: str, pairs: Iterable[tuple[str, Any]]) -> Picture:
+    return {f"{name}[{key}]": value for key, value in pairs}
