@@ -251,14 +251,14 @@ def test_an_event_of_a_newer_console_is_told_as_such(newer: int, viewer: Caller)
     effect = viewer("GET", f"/clusters/demo/events/{newer}/effect")
 
     assert event["sentence"] == (
-        "An event of type PodGroupPlaced, version 1, which a newer version of the console wrote: "
-        "this one cannot tell what it says."
+        "A newer version of the console wrote this event (PodGroupPlaced, version 2); "
+        "this one cannot read it, and decides nothing on it."
     )
     assert event["body"]["domain"].startswith("rack-")
     assert effect.status_code == 503
     assert effect.json()["message"] == (
-        "The log leads to no state that this version of the console can tell: the log holds PodGroupPlaced "
-        "in version 1; this version of the console knows it up to 0."
+        f"The log leads to no state that this version of the console can tell: event {newer}: the log holds "
+        "PodGroupPlaced in version 2; this version of the console knows it up to 0."
     )
     assert viewer("GET", "/clusters/demo/events?limit=1000").status_code == 200
     assert viewer("GET", f"/clusters/demo/compare?a=1&b={newer}").status_code == 503

@@ -50,7 +50,7 @@ def test_the_history_says_which_events_are_in_which_file(archived: Archive, see:
     assert f"Events 1 to {archived.last_seq} are archived in" in page
     for file in Archive.objects.all():
         assert file.file in page and file.sha256 in page
-    assert f"Covers events {archived.last_seq + 1} to " in page
+    assert f"The log has events {archived.last_seq + 1} to " in page
     assert "manage.py retention attach" in page
 
 

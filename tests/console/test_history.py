@@ -252,8 +252,8 @@ def test_an_event_of_a_newer_console_is_told_as_such_on_every_page(
     event = placed(cluster)
     monkeypatch.setattr(e.PodGroupPlaced, "VERSION", 0)
     sentence = (
-        "An event of type PodGroupPlaced, version 1, which a newer version of the console wrote: "
-        "this one cannot tell what it says."
+        "A newer version of the console wrote this event (PodGroupPlaced, version 2); "
+        "this one cannot read it, and decides nothing on it."
     )
 
     page = text(viewer.get(f"/c/demo/history/{event.seq}"))
@@ -263,7 +263,8 @@ def test_an_event_of_a_newer_console_is_told_as_such_on_every_page(
     assert sentence in text(viewer.get("/c/demo/history"))
     assert (
         "The state of this moment cannot be told here, because a newer version of the console wrote to the "
-        "log: the log holds PodGroupPlaced in version 1; this version of the console knows it up to 0."
+        f"log: event {event.seq}: the log holds PodGroupPlaced in version 2; this version of the console "
+        "knows it up to 0."
     ) in state(viewer, event.seq)
     assert "cannot be told here" in text(viewer.get(f"/c/demo/compare?a=1&b={event.seq}"))
 

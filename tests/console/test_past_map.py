@@ -125,9 +125,9 @@ def test_two_moments_name_each_other_and_the_list(cluster: Cluster, viewer: Clie
 
 
 def test_an_event_leads_to_the_map_at_it(cluster: Cluster, viewer: Client) -> None:
-    page = viewer.get("/c/demo/history/5").content.decode()
+    page = viewer.get("/c/demo/history/5/state").content.decode()
     assert 'href="/c/demo/map?at=5"' in page and 'href="/c/demo/map?at=5&amp;against=4"' in page
-    first = viewer.get("/c/demo/history/1").content.decode()
+    first = viewer.get("/c/demo/history/1/state").content.decode()
     assert "against=" not in first
 
 

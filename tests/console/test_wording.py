@@ -50,6 +50,8 @@ EVENTS: list[log.Event] = [
     log.FeatureGateChanged("GangScheduling", True),
     log.FeatureGateChanged("GangScheduling", False),
     log.SnapshotImported("00", ("Node",), (("Node", 2),), (("Service", 3),), (("Pod", "a/b", "spec", "no"),)),
+    log.EventsArchived(1, 1_000_000, 0, 900_000, "cd" * 32, "demo.ndjson.gz", 123_456_789, "ef" * 32),
+    log.EventsRestored(1, 1_000_000, "demo.ndjson.gz", "ef" * 32),
     log.NodeAdded(NODE),
     log.NodeUpdated("n1", "u1", (("unschedulable", True),)),
     log.NodeUpdated("n1", "u1", (("unschedulable", False),)),

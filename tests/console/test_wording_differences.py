@@ -107,7 +107,7 @@ def test_values_of_fields(name: str, value: str | int | bool | None, text: str) 
 
 
 def test_every_fault_of_a_moment_has_a_sentence() -> None:
-    told = {fault: moments.sentence(BadMoment(fault, "1234", 5_000)) for fault in Fault}
+    told = {fault: moments.sentence(BadMoment(fault, "1234", 5_000, "demo.ndjson.gz")) for fault in Fault}
 
     assert told == {
         Fault.UNREADABLE: (
@@ -118,4 +118,5 @@ def test_every_fault_of_a_moment_has_a_sentence() -> None:
         Fault.BEFORE_TABLE: "1234 lies before the oldest event that is in the table of events.",
         Fault.FUTURE: "1234 lies in the future.",
         Fault.NOT_KEPT: "Event 1234 is not in the table of events.",
+        Fault.ARCHIVED: "1234 lies among archived events, which are in the file demo.ndjson.gz.",
     }

@@ -41,10 +41,13 @@ def event_page(request: HttpRequest, cluster: Cluster, seq: int) -> HttpResponse
     """The filters of the list that led here go on in the address, so that previous and next stay in it.
     ``led``: from which event on what it led to is listed.
     """
-    archive = history.archive_of(cluster, seq)
-    if archive is not None:
+    try:
+        row = _event(cluster, seq)
+    except Http404:
+        archive = history.archive_of(cluster, seq)
+        if archive is None:
+            raise
         return _archived(request, cluster, seq, archive)
-    row = _event(cluster, seq)
     form = HistoryFilter(request.GET)
     given = form.given() if form.is_valid() else {}
     beside = history.neighbours(cluster, form.filters() if given else Filters(), seq)
