@@ -360,11 +360,12 @@ def _object(kind: type, text: bool) -> tuple[_Encode, _Decode]:
         return kind(**_members(parts, plain, value))
 
     encode = _straight_encoder(kind, parts, plain, encode_object)
+    decode = _straight_decoder(kind, parts, plain, decode_object)
     if kind not in _SHARED:
-        return encode, decode_object
+        return encode, decode
     if text:
-        return _remembering(lambda value: orjson.Fragment(_dump(encode(value))), decode_object)
-    return _remembering(encode, decode_object)
+        return _remembering(lambda value: orjson.Fragment(_dump(encode(value))), decode)
+    return _remembering(encode, decode)
 
 
 def _straight_encoder(
@@ -399,6 +400,42 @@ def _straight_encoder(
     ]
     exec("\n".join(lines), scope)
     return cast(_Encode, scope["encode"])
+
+
+def _straight_decoder(
+    kind: type, parts: dict[str, tuple[_Encode, _Decode, Any]], plain: dict[str, type], careful: _Decode
+) -> _Decode:
+    """As ``careful``, which it leaves to say what is wrong, but written out field by field."""
+    scope: dict[str, Any] = {"kind": kind, "careful": careful, "Mismatch": _Mismatch, "missing": MISSING}
+    steps, checks = [], []
+    for place, (name, (_, decode_one, default)) in enumerate(parts.items()):
+        scope |= {f"c{place}": decode_one, f"d{place}": default}
+        required = default is MISSING
+        get = f"value[{name!r}]" if required else f"get({name!r}, missing)"
+        steps.append(f"v{place} = {get}")
+        converted = "" if name in plain else f"v{place} = c{place}(v{place})"
+        if required:
+            found = [converted] if converted else []
+        else:
+            found = [f"if v{place} is missing: v{place} = d{place}; left += 1"]
+            found += [f"else: {converted}"] if converted else []
+        steps += found
+        if name in plain:
+            checks.append(f"type(v{place}) is {plain[name].__name__}")
+    checks.append(f"len(value) + left == {len(parts)}")
+    lines = [
+        "def decode(value):",
+        "  if type(value) is not dict: return careful(value)",
+        "  get, left = value.get, 0",
+        "  try:",
+        *(f"    {line}" for line in steps),
+        f"    if {' and '.join(checks)}:",
+        f"      return kind({', '.join(f'v{place}' for place in range(len(parts)))})",
+        "  except (Mismatch, KeyError): pass",
+        "  return careful(value)",
+    ]
+    exec("\n".join(lines), scope)
+    return cast(_Decode, scope["decode"])
 
 
 def _plain_fields(kind: type) -> dict[str, type]:
