@@ -478,6 +478,8 @@ def _changes(kind: type, text: bool) -> tuple[_Encode, _Decode]:
     parts, plain = _fields(kind, text), _plain_fields(kind)
 
     def encode_changes(value: Any) -> Json:
+        if type(value) is not tuple:
+            raise _Mismatch("", f"{value!r} is no tuple")
         body: Json = {}
         for name, item in value:
             if name not in parts or name in body:
