@@ -33,6 +33,8 @@ CHUNK = 5_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_EPOCH_2000 = 946_684_800_000
+"""Milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,11 +347,12 @@ _MOVE = """
     select count(*) from moved
 """
 
-# Of all ways to send rows the cheapest for both sides, from the first row on.
+# Of all ways to send rows the cheapest for both sides, from the first row on. A time is sent as what it is
+# there: microseconds since 2000, eight bytes.
 _COPY = f"copy scheduling_event ({_FIELDS}) from stdin (format binary)"
 _COPY_TYPES = (
-    "int8", "int8", "text", "int2", "timestamptz", "timestamptz", "text", "text", "int8",
-    "text", "text", "text", "text", "bytea", "bytea",
+    "int8", "int8", "text", "int2", "int8", "int8", "text", "text", "int8",
+    "text", "text", "text", "bytea", "bytea", "bytea",
 )  # fmt: skip
 
 _LOOK = """
@@ -402,13 +405,23 @@ def _chain(
     rows: list[tuple[Any, ...]] = []
     made: list[Recorded] = []
     previous = start.hash
-    times = to_datetime(occurred), to_datetime(recorded_at)
+    codec.canonical([occurred, recorded_at, actor, command_id, *causes])  # refuses floats
+    times = (occurred - _EPOCH_2000) * 1000, (recorded_at - _EPOCH_2000) * 1000
     for seq, (event, cause) in enumerate(zip(events, causes, strict=True), start.seq + 1):
         body = codec.encoded(event)
-        kind = stream_id, seq, type(event).__name__, event.VERSION
-        told = actor, command_id, cause, *codec.subject(event)
-        hash_ = _hash(previous, [*kind, occurred, recorded_at, *told], body)
-        rows.append((*kind, *times, *told, body.decode(), previous, hash_))
+        kind = type(event).__name__
+        version = event.VERSION
+        about, namespace, name = codec.subject(event)
+        hash_ = _hash(
+            previous,
+            [stream_id, seq, kind, version, occurred, recorded_at,
+             actor, command_id, cause, about, namespace, name],
+            body,
+        )  # fmt: skip
+        rows.append(
+            (stream_id, seq, kind, version, *times,
+             actor, command_id, cause, about, namespace, name, body, previous, hash_)
+        )  # fmt: skip
         made.append(
             Recorded(stream_id, seq, event, actor, command_id, cause, occurred, recorded_at, previous, hash_)
         )
@@ -417,7 +430,7 @@ def _chain(
 
 
 def _hash(previous: bytes, meta: list[Any], body: bytes) -> bytes:
-    return hashlib.sha256(b"%b%b\n%b" % (previous, codec.canonical(meta), body)).digest()
+    return hashlib.sha256(b"%b%b\n%b" % (previous, codec.flat(meta), body)).digest()
 
 
 def _block(seq: int) -> int:

@@ -22,7 +22,12 @@ AFTER = Head(20, bytes(range(32)))
 def rows(count: int = 5) -> list[StoredRow]:
     """A stream's events 21 to 25, as ``append`` would write them."""
     events = [NodeAdded(Node(f"ノード{number}", f"u{number}")) for number in range(count)]
-    return store._chain(7, AFTER, events, "user:ada", "command", [None, 3, None, None, None], NOW - 5, NOW)
+    causes = [None, 3, None, None, None]
+    made, _ = store._chain(7, AFTER, events, "user:ada", "command", causes, NOW - 5, NOW)
+    return [
+        StoredRow(*row[:4], NOW - 5, NOW, *row[6:12], body=row[12].decode(), prev_hash=row[13], hash=row[14])
+        for row in made
+    ]
 
 
 def header(found: list[StoredRow], **other: object) -> Header:

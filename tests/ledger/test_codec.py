@@ -1,6 +1,6 @@
 """Bodies of events: what goes in comes out, and nothing else is let in."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import orjson
@@ -64,6 +64,35 @@ def test_any_event_comes_back_as_it_was(event: Event) -> None:
 def test_a_body_is_written_in_one_way_only(event: Event) -> None:
     text = codec.encode(event)
     assert codec.canonical(orjson.loads(text)).decode() == text
+
+
+@given(examples.events())
+def test_the_text_is_that_of_the_body(event: Event) -> None:
+    assert codec.encode(event) == codec.canonical(codec.to_body(event)).decode()
+
+
+@pytest.mark.parametrize("event", examples.EXAMPLES, ids=lambda event: type(event).__name__)
+def test_a_value_of_another_type_is_refused_by_the_name_of_its_field(event: Event) -> None:
+    for field in fields(event):
+        wrong: Any = replace(event, **{field.name: 0.5})
+        for written in (codec.to_body, codec.encode):
+            with pytest.raises(BadEvent, match=rf"{type(event).__name__}\.{field.name}: "):
+                written(wrong)
+
+
+@pytest.mark.parametrize("event", examples.EXAMPLES, ids=lambda event: type(event).__name__)
+def test_a_body_with_a_value_of_another_type_is_refused_by_the_name_of_its_field(event: Event) -> None:
+    body = codec.to_body(event)
+    for name in body:
+        with pytest.raises(BadEvent, match=rf"{type(event).__name__} version {event.VERSION}\.{name}: "):
+            codec.from_body(type(event).__name__, event.VERSION, {**body, name: 0.5})
+
+
+def test_an_unknown_field_does_not_pass_for_one_that_is_left_out() -> None:
+    body = codec.to_body(events.PodAdded(examples.POD))
+    assert "labels" not in body["pod"]
+    with pytest.raises(BadEvent, match=r"PodAdded version \d+\.pod\.color: unknown field"):
+        codec.from_body("PodAdded", events.PodAdded.VERSION, {"pod": {**body["pod"], "color": "red"}})
 
 
 def test_keys_are_sorted_and_without_white_space() -> None:

@@ -1,5 +1,6 @@
 """What each event does to the state of a cluster."""
 
+import gc
 from dataclasses import replace
 
 import pytest
@@ -148,6 +149,26 @@ def test_a_decision_that_binds_nobody_leaves_its_verdict_only(event: Event, verd
 def test_a_change_of_something_that_is_not_there_is_a_broken_history(event: Event, sentence: str) -> None:
     with pytest.raises(BrokenHistory, match=sentence):
         after(event)
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_fold_searches_for_no_cycles_and_leaves_that_as_it_was(
+    on: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    monkeypatch.setattr(fold, "apply", lambda *_: seen.append(gc.isenabled()))
+    was = gc.isenabled()
+    (gc.enable if on else gc.disable)()
+    try:
+        fold.fold(ClusterState(), iter([None]))  # type: ignore[list-item]
+        after_it = gc.isenabled()
+        monkeypatch.undo()
+        with pytest.raises(TypeError):
+            fold.fold(ClusterState(), None)  # type: ignore[arg-type]
+        after_a_failure = gc.isenabled()
+    finally:
+        (gc.enable if was else gc.disable)()
+    assert (seen, after_it, after_a_failure) == ([False], on, on)
 
 
 def test_the_state_at_any_seq_can_be_had(stream: int, append: Append) -> None:

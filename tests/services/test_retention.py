@@ -6,7 +6,6 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import astuple
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -359,10 +358,10 @@ def test_a_snapshot_of_the_events_in_the_table_is_used_and_no_older_one(
 
 
 def test_what_comes_back_is_what_went(cluster: Cluster, detach: Detach, tmp_path: Path) -> None:
-    before = [astuple(row) for row in store.stored(cluster.pk)]
+    before = list(store.stored(cluster.pk))
     done = detach()
     attach_all(cluster, tmp_path)
-    after = [astuple(row) for row in store.stored(cluster.pk)]
+    after = list(store.stored(cluster.pk))
     assert after[: len(before)] == before
     assert archives.of(cluster.pk) == [] and not Base.objects.exists()
     told = [item.event for item in store.read(cluster.pk, after=49 + len(done))]
@@ -452,10 +451,9 @@ def test_a_file_of_another_log_does_not_come_in(
         header = archive_files.Header(**({name: getattr(given, name) for name in names} | told))
         before, rows = bytes(32), []
         for row in whole:
-            values = {name: getattr(row, name) for name in row.__slots__}
-            made = store.StoredRow(**(values | {"stream_id": header.stream, "prev_hash": before}))
+            made = row._replace(stream_id=header.stream, prev_hash=before)
             before = made.computed_hash()
-            rows.append(store.StoredRow(**({n: getattr(made, n) for n in made.__slots__} | {"hash": before})))
+            rows.append(made._replace(hash=before))
         values = {name: getattr(header, name) for name in names} | {"hash": before.hex()}
         header = archive_files.Header(**values)
         (tmp_path / "more").mkdir(exist_ok=True)
