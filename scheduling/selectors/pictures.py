@@ -114,7 +114,7 @@ def of_standing(state: ClusterState, key: str) -> Picture:
         "members": who.known,
         "onNodes": len(who.bound),
         "verdict": verdict.verdict if verdict is not None else None,
-        "reason": verdict.reason if verdict is not None else None,
+        "reason": (verdict.reason or None) if verdict is not None else None,
         "domain": verdict.domain if verdict is not None else None,
         "fits": verdict.fits if verdict is not None else None,
         "lostDomain": lost.domain if lost is not None else None,

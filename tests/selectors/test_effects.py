@@ -76,7 +76,6 @@ def test_a_placement_tells_its_group_and_each_member(cluster: Cluster) -> None:
         Field("status", "pending", "scheduled"),
         Field("onNodes", 0, 2),
         Field("verdict", None, "placed"),
-        Field("reason", None, ""),
         Field("domain", None, "r1"),
         Field("fits", None, 2),
     ]
