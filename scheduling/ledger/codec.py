@@ -395,7 +395,7 @@ def _straight_encoder(
     kind: type, parts: dict[str, tuple[_Encode, _Decode, Any]], plain: dict[str, type], careful: _Encode
 ) -> _Encode:
     """As ``careful``, which it leaves to say what is wrong, but written out field by field, as dataclasses
-    write their own methods: half the time of an append goes here.
+    write their own methods.
     """
     scope: dict[str, Any] = {"kind": kind, "careful": careful, "Mismatch": _Mismatch}
     checks, always, sometimes = ["type(value) is kind"], [], []

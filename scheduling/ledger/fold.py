@@ -63,7 +63,7 @@ def fold(state: ClusterState, recorded: Iterable[Recorded]) -> ClusterState:
 @contextmanager
 def _uncollected() -> Iterator[None]:
     """Without Python's search for cycles: a fold makes none, and much that is kept, which would be searched
-    again and again for up to a third of the time.
+    again and again.
     """
     on = gc.isenabled()
     gc.disable()
