@@ -295,10 +295,10 @@ def test_what_is_no_moment_is_told_and_asked_again(
 
 def test_an_event_leads_to_the_map_at_it(cluster: Cluster, cordoned: int, visit: Callable[..., Any]) -> None:
     page = visit(f"/c/demo/history/{cordoned}")
-    page.get_by_role("link", name="Map at this event").click()
+    page.get_by_role("link", name="The map at this moment").click()
     page.wait_for_selector(ready(cordoned))
     page.go_back()
-    page.get_by_role("link", name="What it changed on the map").click()
+    page.get_by_role("link", name="The map before and after").click()
     page.wait_for_selector(ready(cordoned))
     assert "1 with another state, rack or size" in page.locator("#past-said").inner_text()
 

@@ -276,4 +276,4 @@ def test_the_brief_form_reads_older_versions_and_refuses_newer_ones() -> None:
         event, lost_to=None, table=replace(codec._NO_TABLE, domains=("r1",))
     )
     with pytest.raises(UnknownEvent):
-        codec.decode_brief("PodGroupUnschedulable", 3, text)
+        codec.decode_brief("PodGroupUnschedulable", PodGroupUnschedulable.VERSION + 1, text)
