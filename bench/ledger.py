@@ -1,5 +1,6 @@
 """How fast the log takes events and gives them back, beside the `eventsourcing` package on the same server,
-and how it stands at a million events. `bench ledger [append] [rebuild] [million] [cold]` takes some parts only.
+and how it stands at a million events. `bench ledger append rebuild million cold` takes these parts, or those
+of them that are named.
 
 Appends. Ours: types of all fields looked at, canonical JSON, hash chain, head and command id, one COPY, one
 COMMIT, through Django's connection. The package: its own classes of events, mapper and recorder as
