@@ -187,7 +187,8 @@ class PodGroup:
     constraint.
 
     ``priority`` None: unset, then its members' own priorities count. ``unmodelled``: spec parts not
-    modelled, sorted.
+    modelled, sorted. ``elastic``: it goes on with fewer members, so that a new generation may have a smaller
+    ``min_count``. ``protected``: nobody may propose to end it or members of it. ``queue``: "" for none.
     """
 
     namespace: str
@@ -201,6 +202,9 @@ class PodGroup:
     supersedes: str = ""
     unmodelled: tuple[str, ...] = ()
     created: int = 0
+    elastic: bool = False
+    protected: bool = False
+    queue: str = ""
 
     @property
     def key(self) -> str:

@@ -19,15 +19,26 @@ class WorkloadAdded(Event):
 
 @dataclass(frozen=True, slots=True)
 class PodGroupCreated(Event):
+    """A generation begins. ``why``: of one that follows another, what made somebody open it: resubmitted,
+    restored, constraint, elastic, domain_lost, "" where nobody said; ``checkpoint``: what its members start
+    from, "" for nothing. Version 2: these two, and what annotations say of the group.
+    """
+
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     WAKES: ClassVar[bool] = True
     group: PodGroup
+    why: str = ""
+    checkpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PodGroupUpdated(Event):
-    """What Kubernetes 1.37 lets change (minCount), seen from a cluster; our own commands make generations."""
+    """What Kubernetes 1.37 lets change (minCount), and our annotations, seen from a cluster; our own commands
+    make generations. Version 2: the annotations.
+    """
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "podgroup"
     WAKES: ClassVar[bool] = True
     namespace: str
