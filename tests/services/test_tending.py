@@ -1,4 +1,4 @@
-"""What follows without anybody asking: families are asked in turn, and each sees what those before it said."""
+"""What follows without anybody asking: families are asked in turn, each sees what those before it said."""
 
 from scheduling.engine.state import ClusterState
 from scheduling.ledger.events import ClusterModeChanged, FeatureGateChanged
