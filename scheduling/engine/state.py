@@ -291,7 +291,7 @@ class ClusterState:
         """
         if zone:
             self.zone_of[pod_uid] = zone
-        self.set_pod(altered(self.pods[pod_uid], {"node": node}))
+        self.set_pod(altered(self.pods[pod_uid], (("node", node),)))
         self.past.place(pod_uid)
 
     def set_group(self, group: PodGroup) -> None:

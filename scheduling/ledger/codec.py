@@ -15,6 +15,7 @@ from typing import Annotated, Any, Self, TypeVar, Union, cast, get_args, get_ori
 
 import orjson
 
+from scheduling.engine.frozen import opened
 from scheduling.engine.model import Shape
 from scheduling.ledger.events import CATALOGUE, DomainTable, Event, FieldsOf, PodGroupUnschedulable
 from scheduling.ledger.upcasters import UPCASTERS, Steps
@@ -89,7 +90,14 @@ def encoded(event: Event) -> bytes:
 
 def decode(type_name: str, version: int, text: str) -> Event:
     """The event of a stored text; see ``from_body``."""
-    return from_body(type_name, version, orjson.loads(text))
+    kind = CATALOGUE.get(type_name)
+    if kind is None or version != kind.VERSION:
+        return from_body(type_name, version, orjson.loads(text))
+    try:
+        event: Event = _codec(kind)[1](orjson.loads(text))
+    except _Mismatch as error:
+        raise BadEvent(f"{type_name} version {version}{error}") from None
+    return event
 
 
 _TABLE, _AFTER_TABLE = ',"table":{', '},"topology_key":'
@@ -430,7 +438,8 @@ def _straight_decoder(
 ) -> _Decode:
     """As ``careful``, which it leaves to say what is wrong, but written out field by field."""
     scope: dict[str, Any] = {"kind": kind, "careful": careful, "Mismatch": _Mismatch, "missing": MISSING}
-    steps, checks = [], []
+    scope["opened"] = opened(kind)
+    steps, checks, sets = [], [], []
     for place, (name, (_, decode_one, default)) in enumerate(parts.items()):
         scope |= {f"c{place}": decode_one, f"d{place}": default}
         required = default is MISSING
@@ -445,6 +454,7 @@ def _straight_decoder(
         steps += found
         if name in plain:
             checks.append(f"type(v{place}) is {plain[name].__name__}")
+        sets.append(f"made.{name} = v{place}")
     checks.append(f"len(value) + left == {len(parts)}")
     lines = [
         "def decode(value):",
@@ -453,7 +463,10 @@ def _straight_decoder(
         "  try:",
         *(f"    {line}" for line in steps),
         f"    if {' and '.join(checks)}:",
-        f"      return kind({', '.join(f'v{place}' for place in range(len(parts)))})",
+        "      made = opened()",
+        *(f"      {line}" for line in sets),
+        "      made.__class__ = kind",
+        "      return made",
         "  except (Mismatch, KeyError): pass",
         "  return careful(value)",
     ]
