@@ -254,36 +254,51 @@ class ClusterState:
 
     def set_pod(self, pod: Pod) -> None:
         """Add the pod or replace the one of that uid."""
-        old = self.pods.get(pod.uid)
-        stays = old is not None and _holds_the_same(old, pod)
+        uid, group = pod.uid, pod.group_key
+        holds = "" if pod.finished else pod.node
+        old = self.pods.pop(uid, None)
+        stays = False
         if old is not None:
-            self._withdraw(pod.uid, stays)
-        self.pods[pod.uid] = pod
+            held = "" if old.finished else old.node
+            stays = held == holds and _ask_alike(old, pod)
+            self._withdraw(old, stays)
+            if old.group_key not in ("", group):
+                self._by_group.discard(old.group_key, uid)
+            if held not in ("", holds):
+                self._by_node.discard(held, uid)
+            if old.name != pod.name or old.namespace != pod.namespace:
+                self._unname(old)
+        self.pods[uid] = pod
         self._forget(pod)
-        key = pod.key
-        known = self._uids.table.get(key, ())
-        if pod.uid not in known:
-            self._set_uids(key, (*known, pod.uid))
-        if pod.group:
-            self._by_group.add(pod.group_key, pod.uid)
-        if pod.node and not pod.finished:
-            self._by_node.add(pod.node, pod.uid)
+        if old is None or old.name != pod.name or old.namespace != pod.namespace:
+            key = pod.key
+            self._uids.own()[key] = (*self._uids.table.get(key, ()), uid)
+        if group:
+            self._by_group.add(group, uid)
+        if holds:
+            self._by_node.add(holds, uid)
             if pod.shape.pod_anti_affinity:
                 self._keep_apart(pod, True)
             if pod.shape.host_ports:
-                self._holding.add(pod.shape.host_ports, pod.uid)
+                self._holding.add(pod.shape.host_ports, uid)
             self._charge(pod, 0 if stays else 1)
-        if pod.uid in self.zone_of and node_of(self.zone_of[pod.uid]) != pod.node:
-            del self.zone_of[pod.uid]
+        if uid in self.zone_of and node_of(self.zone_of[uid]) != pod.node:
+            del self.zone_of[uid]
 
     def remove_pod(self, uid: str) -> None:
         """Take the pod out; nothing happens when there is none of that uid."""
-        if uid in self.pods:
-            pod = self._withdraw(uid, False)
-            self.zone_of.pop(uid, None)
-            self.past.forget(uid)
-            self._forget(pod)
-            self._set_uids(pod.key, tuple(other for other in self._uids.table[pod.key] if other != uid))
+        pod = self.pods.pop(uid, None)
+        if pod is None:
+            return
+        self._withdraw(pod, False)
+        if pod.group:
+            self._by_group.discard(pod.group_key, uid)
+        if pod.node and not pod.finished:
+            self._by_node.discard(pod.node, uid)
+        self.zone_of.pop(uid, None)
+        self.past.forget(uid)
+        self._forget(pod)
+        self._unname(pod)
 
     def bind(self, pod_uid: str, node: str, zone: str = "") -> None:
         """Put the pod on the node; ``zone``: the NUMA domain of the node that it was placed in, "" for none.
@@ -362,12 +377,14 @@ class ClusterState:
 
     # --- steps
 
-    def _set_uids(self, pod_key: str, uids: tuple[str, ...]) -> None:
-        """Change which pods bear a name, which binding does not."""
-        if uids:
-            self._uids.own()[pod_key] = uids
+    def _unname(self, pod: Pod) -> None:
+        """The pod does not bear its name any more."""
+        key = pod.key
+        others = tuple([uid for uid in self._uids.table[key] if uid != pod.uid])
+        if others:
+            self._uids.own()[key] = others
         else:
-            del self._uids.own()[pod_key]
+            del self._uids.own()[key]
 
     def _forget(self, pod: Pod) -> None:
         """Drop the rosters that the pod is or was in, and those of other pods of its name, which it may
@@ -380,22 +397,19 @@ class ClusterState:
             if uid in self.pods:
                 self.rosters.pop(self.pods[uid].group_key, None)
 
-    def _withdraw(self, uid: str, stays: bool) -> Pod:
-        """``stays``: what comes in its place holds the same room."""
-        pod = self.pods.pop(uid)
+    def _withdraw(self, pod: Pod, stays: bool) -> None:
+        """Give back what the pod, which is out of ``pods``, holds. ``stays``: what comes in its place holds
+        the same room.
+        """
         if self.rosters:
             self.rosters.pop(pod.group_key, None)
-        if pod.group:
-            self._by_group.discard(pod.group_key, uid)
         if pod.node and not pod.finished:
-            self._by_node.discard(pod.node, uid)
             if pod.shape.pod_anti_affinity:
                 self._keep_apart(pod, False)
             if pod.shape.host_ports:
-                self._holding.discard(pod.shape.host_ports, uid)
+                self._holding.discard(pod.shape.host_ports, pod.uid)
             if not stays:
                 self._charge(pod, -1)
-        return pod
 
     def _keep_apart(self, pod: Pod, there: bool) -> None:
         apart = (pod.namespace, pod.shape.pod_anti_affinity)
@@ -414,7 +428,8 @@ class ClusterState:
             self.stale_zones.add(node_name)
 
     def _charge(self, pod: Pod, pods: int) -> None:
-        self._recut(pod.node)
+        if self.zone_view is not None:
+            self._recut(pod.node)
         row = self.columns.slot.get(pod.node)
         if row is not None:
             self.columns.charge(row, pod.shape.requests, pods)
@@ -479,13 +494,8 @@ class ClusterState:
         }
 
 
-def _holds_the_same(old: Pod, new: Pod) -> bool:
-    """Whether both hold room on one node, and equally much."""
-    return (
-        old.node == new.node
-        and (old.shape is new.shape or old.shape.requests == new.shape.requests)
-        and old.finished == new.finished
-    )
+def _ask_alike(old: Pod, new: Pod) -> bool:
+    return old.shape is new.shape or old.shape.requests == new.shape.requests
 
 
 def _member_order(pod: Pod) -> tuple[int, int, str, str]:
