@@ -254,35 +254,31 @@ class ClusterState:
 
     def set_pod(self, pod: Pod) -> None:
         """Add the pod or replace the one of that uid."""
-        uid, group = pod.uid, pod.group_key
-        holds = "" if pod.finished else pod.node
+        uid = pod.uid
         old = self.pods.pop(uid, None)
-        stays = False
-        if old is not None:
-            held = "" if old.finished else old.node
-            stays = held == holds and _ask_alike(old, pod)
-            self._withdraw(old, stays)
-            if old.group_key not in ("", group):
-                self._by_group.discard(old.group_key, uid)
-            if held not in ("", holds):
-                self._by_node.discard(held, uid)
-            if old.name != pod.name or old.namespace != pod.namespace:
-                self._unname(old)
         self.pods[uid] = pod
-        self._forget(pod)
-        if old is None or old.name != pod.name or old.namespace != pod.namespace:
-            key = pod.key
-            self._uids.own()[key] = (*self._uids.table.get(key, ()), uid)
-        if group:
-            self._by_group.add(group, uid)
+        if self.rosters:
+            if old is not None:
+                self.rosters.pop(old.group_key, None)
+            self._forget(pod)
+        if old is None or old.name != pod.name or old.namespace != pod.namespace or old.group != pod.group:
+            if old is not None:
+                self._unlist(old)
+            self._list(pod)
+        held = "" if old is None or old.finished else old.node
+        holds = "" if pod.finished else pod.node
+        stays = old is not None and held == holds and _ask_alike(old, pod)
+        if old is not None and held:
+            self._withdraw(old, held != holds, stays)
         if holds:
-            self._by_node.add(holds, uid)
+            if held != holds:
+                self._by_node.add(holds, uid)
             if pod.shape.pod_anti_affinity:
                 self._keep_apart(pod, True)
             if pod.shape.host_ports:
                 self._holding.add(pod.shape.host_ports, uid)
             self._charge(pod, 0 if stays else 1)
-        if uid in self.zone_of and node_of(self.zone_of[uid]) != pod.node:
+        if self.zone_of and uid in self.zone_of and node_of(self.zone_of[uid]) != pod.node:
             del self.zone_of[uid]
 
     def remove_pod(self, uid: str) -> None:
@@ -290,15 +286,14 @@ class ClusterState:
         pod = self.pods.pop(uid, None)
         if pod is None:
             return
-        self._withdraw(pod, False)
-        if pod.group:
-            self._by_group.discard(pod.group_key, uid)
         if pod.node and not pod.finished:
-            self._by_node.discard(pod.node, uid)
+            self._withdraw(pod, True, False)
         self.zone_of.pop(uid, None)
         self.past.forget(uid)
-        self._forget(pod)
-        self._unname(pod)
+        if self.rosters:
+            self.rosters.pop(pod.group_key, None)
+            self._forget(pod)
+        self._unlist(pod)
 
     def bind(self, pod_uid: str, node: str, zone: str = "") -> None:
         """Put the pod on the node; ``zone``: the NUMA domain of the node that it was placed in, "" for none.
@@ -377,39 +372,44 @@ class ClusterState:
 
     # --- steps
 
-    def _unname(self, pod: Pod) -> None:
-        """The pod does not bear its name any more."""
+    def _list(self, pod: Pod) -> None:
+        """By its name and under its group, neither of which binding changes."""
         key = pod.key
-        others = tuple([uid for uid in self._uids.table[key] if uid != pod.uid])
+        uids = self._uids.own()
+        uids[key] = (*uids.get(key, ()), pod.uid)
+        if pod.group:
+            self._by_group.add(pod.group_key, pod.uid)
+
+    def _unlist(self, pod: Pod) -> None:
+        key = pod.key
+        uids = self._uids.own()
+        others = tuple([uid for uid in uids[key] if uid != pod.uid])
         if others:
-            self._uids.own()[key] = others
+            uids[key] = others
         else:
-            del self._uids.own()[key]
+            del uids[key]
+        if pod.group:
+            self._by_group.discard(pod.group_key, pod.uid)
 
     def _forget(self, pod: Pod) -> None:
         """Drop the rosters that the pod is or was in, and those of other pods of its name, which it may
         replace.
         """
-        if not self.rosters:
-            return
         self.rosters.pop(pod.group_key, None)
         for uid in self._uids.table.get(pod.key, ()):
             if uid in self.pods:
                 self.rosters.pop(self.pods[uid].group_key, None)
 
-    def _withdraw(self, pod: Pod, stays: bool) -> None:
-        """Give back what the pod, which is out of ``pods``, holds. ``stays``: what comes in its place holds
-        the same room.
-        """
-        if self.rosters:
-            self.rosters.pop(pod.group_key, None)
-        if pod.node and not pod.finished:
-            if pod.shape.pod_anti_affinity:
-                self._keep_apart(pod, False)
-            if pod.shape.host_ports:
-                self._holding.discard(pod.shape.host_ports, pod.uid)
-            if not stays:
-                self._charge(pod, -1)
+    def _withdraw(self, pod: Pod, leaves: bool, stays: bool) -> None:
+        """Give back what the pod holds. ``leaves``: its node; ``stays``: its successor holds as much."""
+        if leaves:
+            self._by_node.discard(pod.node, pod.uid)
+        if pod.shape.pod_anti_affinity:
+            self._keep_apart(pod, False)
+        if pod.shape.host_ports:
+            self._holding.discard(pod.shape.host_ports, pod.uid)
+        if not stays:
+            self._charge(pod, -1)
 
     def _keep_apart(self, pod: Pod, there: bool) -> None:
         apart = (pod.namespace, pod.shape.pod_anti_affinity)

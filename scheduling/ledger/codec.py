@@ -293,6 +293,19 @@ def _sequence(item: Any, text: bool) -> tuple[_Encode, _Decode]:
             return value if text else list(map(list, value))
         return _each(encode_one, value)
 
+    def decode_pairs(value: Any) -> tuple[Any, ...]:
+        if type(value) is not list:
+            return decode_all(value)
+        pairs = []
+        for part in value:
+            if type(part) is not list or len(part) != 2:
+                return decode_all(value)
+            one, other = part
+            if type(one) is not first or type(other) is not second:
+                return decode_all(value)
+            pairs.append((one, other))
+        return tuple(pairs)
+
     def decode_all(value: Any) -> tuple[Any, ...]:
         if type(value) is not list:
             raise _Mismatch("", f"{value!r} is no list")
@@ -310,7 +323,12 @@ def _sequence(item: Any, text: bool) -> tuple[_Encode, _Decode]:
             tuple(value) if type(value) is list and {item}.issuperset(map(type, value)) else decode_all(value)
         )
 
-    return (encode_plain, decode_plain) if item in _PLAIN else (encode_all, decode_all)
+    if item in _PLAIN:
+        return encode_plain, decode_plain
+    if plain is not None and len(plain) == 2:
+        first, second = plain
+        return encode_all, decode_pairs
+    return encode_all, decode_all
 
 
 def _all_plain(value: Any, kind: type[Any], plain: tuple[Any, ...]) -> bool:
@@ -450,9 +468,13 @@ def _straight_decoder(
             found = [converted] if converted else []
         else:
             found = [f"if v{place} is missing: v{place} = d{place}; left += 1"]
-            found += [f"else: {converted}"] if converted else []
+            found += [
+                f"else: {converted}"
+                if converted
+                else f"elif type(v{place}) is not {plain[name].__name__}: return careful(value)"
+            ]
         steps += found
-        if name in plain:
+        if name in plain and required:
             checks.append(f"type(v{place}) is {plain[name].__name__}")
         sets.append(f"made.{name} = v{place}")
     checks.append(f"len(value) + left == {len(parts)}")
