@@ -1,5 +1,6 @@
 """How fast the log takes events and gives them back, beside the `eventsourcing` package on the same server,
-and how it stands at a million events.
+and how it stands at a million events. `bench ledger append rebuild million cold` takes these parts, or those
+of them that are named.
 
 Appends. Ours: types of all fields looked at, canonical JSON, hash chain, head and command id, one COPY, one
 COMMIT, through Django's connection. The package: its own classes of events, mapper and recorder as
@@ -62,6 +63,7 @@ MANY = 1_000_000
 COMMITS_AT_ONCE = 100
 COLD_NODES, COLD_RACK, COLD_ROUNDS = 15_000, 16, 7
 PAGE_ROUNDS = 9
+PARTS = ("append", "rebuild", "million", "cold")
 KEYS = (
     "append_ratio",
     "append_tables_ratio",
@@ -77,18 +79,25 @@ KEYS = (
 
 
 def main(argv: list[str]) -> Figures:
+    wanted = argv or list(PARTS)
+    if unknown := sorted(set(wanted) - set(PARTS)):
+        raise SystemExit(f"There is no part {', '.join(unknown)}; there are: {', '.join(PARTS)}.")
     answer = Figures("The log: how fast it takes events and gives them back", KEYS)
     if not _library.installed():
         answer.notes.append(
             "no ratios to eventsourcing: it is not installed: pip install -r requirements-bench.lock"
         )
-    appends(answer)
+    if "append" in wanted:
+        appends(answer)
     # Nobody listens to the streams that follow.
     log_advanced.receivers = []
     log_advanced.sender_receivers_cache.clear()
-    rebuilding(answer)
-    a_million(answer)
-    cold_start(answer)
+    if "rebuild" in wanted:
+        rebuilding(answer)
+    if "million" in wanted:
+        a_million(answer)
+    if "cold" in wanted:
+        cold_start(answer)
     answer.notes.append(f"load average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     return answer
 

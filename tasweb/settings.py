@@ -132,6 +132,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 120,
     "unacked_restore_interval": 5,
     "unacked_restore_throttle": 1,
+    # A link that swallows everything must not keep a request for ever that has committed already.
+    "socket_connect_timeout": 5,
+    "socket_timeout": 15,
 }
 CELERY_TASK_TIME_LIMIT = 60
 CELERY_TASK_SOFT_TIME_LIMIT = 45

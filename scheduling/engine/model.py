@@ -188,7 +188,8 @@ class PodGroup:
     constraint.
 
     ``priority`` None: unset, then its members' own priorities count. ``unmodelled``: spec parts not
-    modelled, sorted.
+    modelled, sorted. ``elastic``: it goes on with fewer members, so that a new generation may have a smaller
+    ``min_count``. ``protected``: nobody may propose to end it or members of it. ``queue``: "" for none.
     """
 
     namespace: str
@@ -202,6 +203,9 @@ class PodGroup:
     supersedes: str = ""
     unmodelled: tuple[str, ...] = ()
     created: int = 0
+    elastic: bool = False
+    protected: bool = False
+    queue: str = ""
 
     @property
     def key(self) -> str:

@@ -33,6 +33,7 @@ from scheduling.engine.model import (
 from scheduling.engine.numa_names import node_of
 from scheduling.engine.packed import NodesMade, PackedNodes, PackedPods, PlacedMade, PodsMade, UidsByName
 from scheduling.engine.past import Past
+from scheduling.engine.records import Records
 from scheduling.engine.roll import Objects, Roll, Shared, settled
 from scheduling.engine.shapes import Bars, DomainCounts, Requests, ShapeIndex, ShapeView
 from scheduling.engine.topology import TopologyIndex
@@ -59,7 +60,7 @@ class ClusterState:
     ``apart_as_of``: another object whenever ``apart`` has changed; ``ever_apart``: whether there was any.
     ``homes`` and ``lost``: by group key, what ``lost`` keeps of domains that went away.
     ``zone_of``: pod uid -> NUMA domain that it was placed in, as long as the pod is on that node.
-    ``past``: what commands must know.
+    ``past``: what commands must know. ``records``: what operators laid down.
     ``zone_view`` and ``stale_zones`` (nodes that changed since) belong to ``numa_view``.
     """
 
@@ -90,6 +91,7 @@ class ClusterState:
         self.rosters: dict[str, Roster] = {}
         self.zone_of: dict[str, str] = {}
         self.past = Past()
+        self.records = Records()
         self.zone_view: ZoneView | None = None
         self.stale_zones: set[str] = set()
 
@@ -366,6 +368,7 @@ class ClusterState:
         other.rosters = self.rosters.copy()
         other.zone_of = self.zone_of.copy()
         other.past = self.past.fork()
+        other.records = self.records.fork()
         other.zone_view = self.zone_view.fork() if self.zone_view is not None else None
         other.stale_zones = self.stale_zones.copy()
         return other

@@ -10,6 +10,7 @@ import yaml
 
 from scheduling.engine.model import Eligibility, Node, Pod, PodGroup, PodTerm, Requirement, Shape
 from scheduling.kube.nodes import CORDON_TAINT
+from scheduling.kube.pod_groups import ELASTIC, PROTECTED, QUEUE
 
 _UNMODELLED = "tas-console/unmodelled"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -89,8 +90,14 @@ def pod_group_manifest(group: PodGroup) -> dict[str, Any]:
     if group.priority is not None:
         spec["priority"] = group.priority
     metadata = _metadata(group.namespace, group.name, group.uid, (), group.created)
-    if group.unmodelled:
-        metadata["annotations"] = {_UNMODELLED: ",".join(group.unmodelled)}
+    told = {
+        _UNMODELLED: ",".join(group.unmodelled),
+        ELASTIC: "true" if group.elastic else "",
+        PROTECTED: "true" if group.protected else "",
+        QUEUE: group.queue,
+    }
+    if any(told.values()):
+        metadata["annotations"] = {key: value for key, value in told.items() if value}
     return {
         "apiVersion": "scheduling.k8s.io/v1alpha2",
         "kind": "PodGroup",

@@ -65,6 +65,25 @@ def read_metadata(body: Mapping[str, Any], *, namespaced: bool) -> Metadata:
     )
 
 
+def read_annotation(body: Mapping[str, Any], key: str) -> str:
+    """The value of one annotation of ours, "" when the object does not carry it. Raises FieldError for what
+    is no string.
+    """
+    annotations = mapping(body.get("metadata"), "metadata").get("annotations")
+    value = annotations.get(key) if isinstance(annotations, dict) else None  # others' are remarked upon only
+    return string(value, f"metadata.annotations[{key}]")
+
+
+def read_flag(body: Mapping[str, Any], key: str) -> bool:
+    """An annotation of ours that is true or false, false when absent. Raises FieldError."""
+    value = read_annotation(body, key)
+    if value not in ("", "true", "false"):
+        raise FieldError(
+            f"metadata.annotations[{key}]", INVALID, f"must be true or false, not {shown(value)}"
+        )
+    return value == "true"
+
+
 def read_labels(value: object, path: str) -> tuple[tuple[str, str], ...]:
     """A string map with label keys and label values, sorted by key (labels, nodeSelector)."""
     labels = mapping(value, path)

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduling.engine.model import PodGroup
-from scheduling.kube.fields import integer, mapping, objects
-from scheduling.kube.metadata import read_metadata
+from scheduling.kube.fields import checked, integer, mapping, objects
+from scheduling.kube.metadata import read_annotation, read_flag, read_metadata
+from scheduling.kube.names import dns_label_problem
+
+ELASTIC, PROTECTED, QUEUE = "tas-console/elastic", "tas-console/protected", "tas-console/queue"
+"""Annotations of a PodGroup that are ours, for what Kubernetes has no field."""
 
 _UNMODELLED = ("parentCompositePodGroupName", "resourceClaims")
 
@@ -24,6 +28,7 @@ def read_pod_group(body: Mapping[str, Any]) -> PodGroup:
     if priority == 0 and metadata.from_server and not spec.get("priorityClassName"):
         priority = None
     policy, min_count = read_policy(spec.get("schedulingPolicy"), "spec.schedulingPolicy")
+    queue = read_annotation(body, QUEUE)
     return PodGroup(
         namespace=metadata.namespace,
         name=metadata.name,
@@ -34,6 +39,9 @@ def read_pod_group(body: Mapping[str, Any]) -> PodGroup:
         priority=priority,
         unmodelled=tuple(part for part in _UNMODELLED if spec.get(part)),
         created=metadata.created,
+        elastic=read_flag(body, ELASTIC),
+        protected=read_flag(body, PROTECTED),
+        queue=checked(queue, f"metadata.annotations[{QUEUE}]", dns_label_problem(queue) if queue else ""),
     )
 
 

@@ -11,6 +11,10 @@ from typing import Any
 
 import psycopg
 from django.db import OperationalError, connection
+from psycopg.types.string import BytesBinaryDumper
+
+# psycopg's own choice for the bytea columns of a COPY is written in Python; three of them are in every event.
+psycopg.adapters.register_dumper(bytes, BytesBinaryDumper)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, get_type_hints, overload
 import numpy as np
 import orjson
 
-from scheduling.engine import model, packed
+from scheduling.engine import model, packed, records
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.lost import Home, Lost
 from scheduling.engine.model import NumaZone, PodGroup, Shape, Taint, Workload
@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 _KINDS: tuple[type[Any], ...] = (
     model.Node, model.Taint, model.NumaZone, model.Pod, model.Shape, model.Eligibility, model.Toleration,
     model.NodeSelectorTerm, model.Requirement, model.PodTerm, model.PodGroup, VerdictSummary, Turn, LostTo,
-    Home, Lost, Closed, Workload, model.PodGroupTemplate, PackedNodes, PackedPods, Pairs,
+    Home, Lost, Closed, Workload, model.PodGroupTemplate, PackedNodes, PackedPods, Pairs, *records.KINDS,
 )  # fmt: skip
 _FIELDS = hashlib.sha256(
     repr([(kind.__name__, [(field.name, field.type) for field in fields(kind)]) for kind in _KINDS]).encode()
@@ -78,6 +78,7 @@ def pack(state: ClusterState) -> bytes:
         "closed": _ended(state.past.closed.table, arrays),
         "workloads": _one_by_one(Workload, state.past.workloads.table, arrays),
         "ever_apart": state.ever_apart,
+        "records": {kind.__name__: _rows(kind, state.records.of(kind)) for kind in records.KINDS},
     }
     narrow = [_narrow(array) for array in arrays]
     told["arrays"] = [(array.dtype.str, len(array)) for array in narrow]
@@ -121,6 +122,9 @@ def _state(told: dict[str, Any], arrays: Sequence[Column]) -> ClusterState:
     state.lost = _objects(Lost, told["lost"])
     state.zone_of = dict(told["zone_of"])
     state.ever_apart = told["ever_apart"]
+    for kind in records.KINDS:
+        for record in _objects(kind, told["records"][kind.__name__]).values():
+            state.records.put(record)
     state.past.closed = Shared(Roll(_Ended(told["closed"], arrays)))
     state.past.workloads = Shared(Roll(_Told(Workload, told["workloads"], arrays)))
     return state
@@ -310,7 +314,7 @@ def _conversions(kind: Any) -> list[tuple[int, Callable[[Any], Any], Callable[[A
     return [(place, *codec.converters(hint)) for place, hint in made if hint not in (int, str, bool)]
 
 
-def _rows(kind: type[Any], objects: dict[str, Any]) -> list[list[Any]]:
+def _rows(kind: type[Any], objects: Mapping[str, Any]) -> list[list[Any]]:
     names = [field.name for field in fields(kind)]
     rows = [[key, *[getattr(item, name) for name in names]] for key, item in objects.items()]
     for place, encode, _ in _conversions(kind):

@@ -22,6 +22,8 @@ def _same(body: dict[str, Any]) -> dict[str, Any]:
 UPCASTERS: dict[str, Steps] = {
     "NodeAdded": {1: _same},  # node.zones: none were known
     "NodeUpdated": {1: _same},  # changes: zones were not there to change
+    "PodGroupCreated": {1: _same},  # why, checkpoint: nobody said; the group's annotations: none were read
+    "PodGroupUpdated": {1: _same},  # changes: annotations were not there to change
     # engine: it was the first one; decided_on: not told
     "PodGroupPlaced": {1: _same},
     "PodGroupUnschedulable": {1: lambda body: body | {"lost_to": None}, 2: _same},

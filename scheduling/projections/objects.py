@@ -49,4 +49,7 @@ def pod_group(row: PodGroupRecord) -> PodGroup:
         priority=row.priority,
         generation=row.generation,
         unmodelled=tuple(row.spec_unmodelled),
+        elastic=row.elastic,
+        protected=row.protected,
+        queue=row.queue,
     )

@@ -13,7 +13,7 @@ from scheduling.ledger.fold import BrokenHistory
 from scheduling.ledger.store import Recorded, to_datetime
 from scheduling.projections.tables import PodGroupRecord, Tables
 
-VERSION = 1
+VERSION = 2
 
 _WAITING = (GroupStatus.PENDING, GroupStatus.HELD, GroupStatus.ERROR)
 
@@ -82,6 +82,7 @@ def _open(tables: Tables, group: PodGroup, recorded: Recorded) -> None:
 def _describe(row: PodGroupRecord, group: PodGroup) -> None:
     row.policy, row.min_count, row.topology_key = group.policy, group.min_count, group.topology_key
     row.priority, row.spec_unmodelled = group.priority, list(group.unmodelled)
+    row.elastic, row.protected, row.queue = group.elastic, group.protected, group.queue
 
 
 def _close(row: PodGroupRecord, reason: str) -> None:
@@ -105,7 +106,7 @@ def _blank(
         status=GroupStatus.EMPTY.value, degraded=False, verdict="", reason="", domain="", fits=0, need=1,
         members=0, bound=0, short_of=[], unmodelled=[], spec_unmodelled=[], closed=False, close_reason="",
         created_at=moment, waiting_since=None, status_since=moment, decision_seq=None, changed_seq=seq,
-        changed_at=moment,
+        changed_at=moment, elastic=False, protected=False, queue="",
     )  # fmt: skip
 
 

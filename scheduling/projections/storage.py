@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import orjson
 from django.db import connection
-from django.db.models import Field, JSONField, Model
+from django.db.models import Field, Model
 
 from scheduling.ledger.binary import binary_cursor
 from scheduling.models import Cluster, NodeRow, PodGroupRow, PodRow, TableHead
@@ -42,16 +43,16 @@ class Stored(Generic[Record]):
     key: tuple[str, ...]
     staged: bool = False
 
-    @property
-    def columns(self) -> list[str]:
-        return [field.name for field in fields(self.record)]
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """Name -> the column's type."""
+        return {field.name: self._type(field.name) for field in fields(self.record)}
 
     def load(self, stream_id: int, condition: str = "true", *arguments: Any) -> list[Record]:
         """Rows of a cluster for which the SQL condition holds."""
-        columns = self.columns
-        names = ", ".join(f'"{column}"' for column in columns)
+        names = ", ".join(f'"{column}"' for column in self.columns)
         statement = f"select {names} from {self._table} where cluster_id = %s and ({condition})"
-        json = [isinstance(self._field(column), JSONField) for column in columns]
+        json = [kind == "jsonb" for kind in self.columns.values()]
         with binary_cursor() as cursor:
             rows = cursor.execute(statement, [stream_id, *arguments]).fetchall()
         return [
@@ -61,29 +62,38 @@ class Stored(Generic[Record]):
             for row in rows
         ]
 
+    def load_each(
+        self, stream_id: int, condition: str, keys: Sequence[Sequence[str]], *more: Any
+    ) -> list[Record]:
+        """As ``load`` with a condition that holds for none where there are no ``keys``, which are given as
+        arrays: a command rarely names objects of every kind, and then nothing is asked.
+        """
+        return self.load(stream_id, condition, *keys, *more) if keys[0] else []
+
     def save(self, stream_id: int, records: Sequence[Record]) -> None:
         """Insert the rows, or overwrite those with their keys."""
-        columns = self.columns
-        types = [self._type(column) for column in columns]
-        names = ", ".join(f'"{column}"' for column in columns)
-        given = ", ".join(f"%b::{'text' if kind == 'jsonb' else kind}[]" for kind in types)
-        picked = ", ".join(f'x."{column}"::{kind}' for column, kind in zip(columns, types, strict=True))
+        for batch in _batches(records):
+            arrays: list[list[Any]] = []
+            for column, kind in self.columns.items():
+                values = [getattr(row, column) for row in batch]
+                arrays.append([_text(value) for value in values] if kind == "jsonb" else values)
+            with binary_cursor() as cursor:
+                cursor.execute(self._insertion, [stream_id, *arrays])
+
+    @cached_property
+    def _insertion(self) -> str:
+        names = ", ".join(f'"{column}"' for column in self.columns)
+        given = ", ".join(f"%b::{'text' if kind == 'jsonb' else kind}[]" for kind in self.columns.values())
+        picked = ", ".join(f'x."{column}"::{kind}' for column, kind in self.columns.items())
         key = ", ".join(f'"{column}"' for column in self.key)
         updates = ", ".join(
-            f'"{column}" = excluded."{column}"' for column in columns if column not in self.key
+            f'"{column}" = excluded."{column}"' for column in self.columns if column not in self.key
         )
-        statement = f"""
+        return f"""
             insert into {self._table} (cluster_id, {names})
             select %s::bigint, {picked} from unnest({given}) as x({names})
             on conflict (cluster_id, {key}) do update set {updates}
         """
-        for batch in _batches(records):
-            arrays: list[list[Any]] = []
-            for column, kind in zip(columns, types, strict=True):
-                values = [getattr(row, column) for row in batch]
-                arrays.append([_text(value) for value in values] if kind == "jsonb" else values)
-            with binary_cursor() as cursor:
-                cursor.execute(statement, [stream_id, *arrays])
 
     def delete(self, stream_id: int, keys: Sequence[tuple[str, ...]]) -> None:
         """Delete the rows with these values of the key columns."""
@@ -139,11 +149,9 @@ class Stored(Generic[Record]):
         name = str(self.model._meta.db_table)
         return f"pg_temp.staged_{name}" if self.staged else name
 
-    def _field(self, column: str) -> Field[Any, Any]:
-        return self.model._meta.get_field(column)  # type: ignore[return-value]
-
     def _type(self, column: str) -> str:
-        kind = self._field(column).db_type(connection)
+        field: Field[Any, Any] = self.model._meta.get_field(column)  # type: ignore[assignment]
+        kind = field.db_type(connection)
         return "text" if kind is None or kind.startswith("varchar") else kind
 
 

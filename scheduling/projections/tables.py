@@ -103,6 +103,9 @@ class PodGroupRecord:
     decision_seq: int | None
     changed_seq: int
     changed_at: datetime
+    elastic: bool
+    protected: bool
+    queue: str
 
     @property
     def key(self) -> str:

@@ -50,21 +50,22 @@ def prefetch(stream_id: int, events: Sequence[e.Event]) -> Tables:
     touched = Touched(events)
     # The pods themselves, others of their names: they tell where they were before, which the events do not.
     # One question for each index: with "or" every row of the cluster would be read.
-    found = PODS.load(stream_id, "uid = any(%b::text[])", sorted(touched.pods))
-    found += PODS.load(stream_id, f"(namespace, name) in {_KEYS} and not removed", *_split(touched.pod_keys))
+    found = PODS.load_each(stream_id, "uid = any(%b::text[])", [sorted(touched.pods)])
+    named = f"(namespace, name) in {_KEYS} and not removed"
+    found += PODS.load_each(stream_id, named, _split(touched.pod_keys))
     nodes = touched.nodes | {pod.node for pod in found if pod.node}
     keys = touched.groups | {pod.group_key for pod in found if pod.group}
-    on = PODS.load(stream_id, "node = any(%b::text[]) and node <> '' and not removed", sorted(nodes))
+    on = PODS.load_each(stream_id, "node = any(%b::text[]) and node <> '' and not removed", [sorted(nodes)])
     keys |= {pod.group_key for pod in on if pod.group and pod.node in touched.changing_nodes}
     if touched.gates:
         keys |= {row.key for row in GROUPS.load(stream_id, "not closed")}
     grouped = f"""(namespace, "group") in {_KEYS} and "group" <> '' and not removed"""
-    naming = PODS.load(stream_id, grouped, *_split(keys))
+    naming = PODS.load_each(stream_id, grouped, _split(keys))
     # Of pods with one name only the newest can be placed, whatever group the others are in.
     known = {pod.uid for pod in (*found, *on, *naming)}
     unbound = {f"{pod.namespace}/{pod.name}" for pod in naming if not pod.node}
-    condition = f"(namespace, name) in {_KEYS} and not removed and not uid = any(%b::text[])"
-    namesakes = PODS.load(stream_id, condition, *_split(unbound), sorted(known))
+    others = f"{named} and not uid = any(%b::text[])"
+    namesakes = PODS.load_each(stream_id, others, _split(unbound), sorted(known))
     # Of the nodes that members are on, only the labels and zones are looked at.
     _take_nodes(tables, stream_id, nodes | {pod.node for pod in naming if pod.node}, touched.added_nodes)
     _take_pods(tables, (*found, *on, *naming, *namesakes), asked=touched.pods)
@@ -86,7 +87,7 @@ def _split(keys: Collection[str]) -> tuple[list[str], list[str]]:
 
 
 def _take_nodes(tables: Tables, stream_id: int, names: Collection[str], added: Collection[str]) -> None:
-    found = NODES.load(stream_id, "name = any(%b::text[])", sorted(names))
+    found = NODES.load_each(stream_id, "name = any(%b::text[])", [sorted(names)])
     tables.nodes.load(names, {row.name: row for row in found})
     for row in found:
         if not row.removed:
@@ -110,12 +111,11 @@ def _take_pods(tables: Tables, found: Iterable[PodRecord], asked: Collection[str
 def _take_groups(
     tables: Tables, stream_id: int, keys: Collection[str], named: Collection[tuple[str, str]]
 ) -> None:
-    found = GROUPS.load(stream_id, f"(namespace, name) in {_KEYS} and not closed", *_split(keys))
+    found = GROUPS.load_each(stream_id, f"(namespace, name) in {_KEYS} and not closed", _split(keys))
     generations = sorted((key, uid) for key, uid in named if uid)
     those = "(namespace, name, uid) in (select * from unnest(%b::text[], %b::text[], %b::text[]))"
-    found += GROUPS.load(
-        stream_id, those, *_split([key for key, _ in generations]), [uid for _, uid in generations]
-    )
+    uids = [uid for _, uid in generations]
+    found += GROUPS.load_each(stream_id, those, [*_split([key for key, _ in generations]), uids])
     asked = {*named, *((key, "") for key in keys)}
     tables.groups.load(asked, {(row.key, row.uid): row for row in found})
     for row in found:

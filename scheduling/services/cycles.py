@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
@@ -29,6 +29,7 @@ from scheduling.services.deciding import Told, cycle_events, decided
 from scheduling.services.execute import append_and_project, lock_head, now_ms
 from scheduling.services.signals import cycle_reached
 from scheduling.services.state import at_head
+from scheduling.services.tending import Followed, tended
 from scheduling.services.waking import Due, Looked, due, reads_from
 
 __all__ = ["CycleResult", "cycle_events", "run_cycle"]
@@ -56,8 +57,9 @@ class CycleResult:
     """``ran``: false when another runner has the cluster. ``seq``: how far the log was decided on.
 
     The counts are of decisions written; forecasts count as placed. ``now``: the time that was decided with,
-    in milliseconds; ``retry_at``: when the first of the groups that were woken and rest is to be decided,
-    None when there is none; ``retry_known``: the cycle before said the same.
+    in milliseconds; ``retry_at``: when the first of the groups that were woken and rest is to be decided, or
+    when time makes news (``tending``), None when there is neither; ``retry_known``: the cycle before said
+    the same.
     """
 
     ran: bool
@@ -102,6 +104,8 @@ def run_cycle(
                     with transaction.atomic():
                         lock_head(stream_id)
                         finished = _decide_and_append(stream_id, result, clock(), batches=1)
+                if finished:
+                    _tend(stream_id, result)
                 conflicts = 0
             except ConflictingAppend as conflict:
                 conflicts += 1
@@ -139,6 +143,16 @@ def _decide_and_append(stream_id: int, result: CycleResult, now: int, batches: i
     return True
 
 
+def _tend(stream_id: int, result: CycleResult) -> None:
+    """Append what follows from the decisions and the time. Raises ConflictingAppend."""
+    state = at_head(stream_id)
+    news, due_at = tended(state, result.now)
+    if due_at is not None and (result.retry_at is None or due_at < result.retry_at):
+        result.retry_at = due_at
+    if news:
+        _append(stream_id, state.seq, news, result.now)
+
+
 def _due(stream_id: int, state: ClusterState, now: int) -> Due:
     seq, at = Cluster.objects.values_list("last_cycle_seq", "last_cycle_at").get(pk=stream_id)
     looked = Looked(seq, 0 if at is None else to_milliseconds(at))
@@ -156,7 +170,7 @@ def _batches(events: Iterator[Told]) -> Iterator[list[Told]]:
         yield batch
 
 
-def _append(stream_id: int, seq: int, batch: list[Told], now: int) -> int:
+def _append(stream_id: int, seq: int, batch: Sequence[Told | Followed], now: int) -> int:
     with transaction.atomic():
         appended = append_and_project(
             stream_id,

@@ -470,3 +470,26 @@ def test_any_input_at_all_is_read_without_an_exception(data):
 @given(st.text("kind: Pod[]{}&*!|>'\"\n-#%@\t,<\\", max_size=60))
 def test_any_yaml_like_text_is_read_without_an_exception(text):
     read(text)
+
+
+def test_our_annotations_of_a_pod_group_are_read():
+    told = {"tas-console/elastic": "true", "tas-console/protected": "true", "tas-console/queue": "research"}
+    found = read(json.dumps(group(metadata={"annotations": told}))).pod_groups[0].group
+    assert (found.elastic, found.protected, found.queue) == (True, True, "research")
+
+
+def test_annotations_of_others_change_nothing():
+    found = (
+        read(json.dumps(group(metadata={"annotations": {"example.com/elastic": "true"}}))).pod_groups[0].group
+    )
+    assert (found.elastic, found.protected, found.queue) == (False, False, "")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("tas-console/elastic", "yes"), ("tas-console/protected", 1), ("tas-console/queue", "Not a name")],
+)
+def test_a_wrong_value_of_our_annotations_is_refused_at_its_field(key, value):
+    found = read(json.dumps(group(metadata={"annotations": {key: value}})))
+    assert [(bad.kind, bad.path) for bad in found.refused] == [("PodGroup", f"metadata.annotations[{key}]")]
+    assert found.pod_groups == []

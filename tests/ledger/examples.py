@@ -92,8 +92,10 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.NodeUpdated("n1", "node-uid-1", (("taints", NODE.taints), ("unschedulable", True))),
     e.NodeRemoved("n1", "node-uid-1"),
     e.WorkloadAdded(Workload("ml", "job", "w1", (PodGroupTemplate("t", "gang", 2, RACK),))),
-    e.PodGroupCreated(GROUP),
-    e.PodGroupUpdated("ml", "train", "group-uid-1", 1, (("min_count", 3),)),
+    e.PodGroupCreated(
+        replace(GROUP, elastic=True, protected=True, queue="research"), "restored", "s3://checkpoints/train/1200"
+    ),
+    e.PodGroupUpdated("ml", "train", "group-uid-1", 1, (("elastic", True), ("min_count", 3))),
     e.PodGroupClosed("ml", "train", "group-uid-1", 1, "ended"),
     e.PodAdded(POD, "pod-uid-lost"),
     e.PodUpdated("ml", "train-0", "pod-uid-0", (("node", "n1"), ("phase", "Running"), ("shape", SHAPE))),
@@ -144,6 +146,14 @@ OLDER: dict[tuple[str, int], tuple[str, e.Event]] = {
     ("NodeUpdated", 1): (
         '{"changes":{"ready":false},"name":"n1","uid":"u1"}',
         e.NodeUpdated("n1", "u1", (("ready", False),)),
+    ),
+    ("PodGroupCreated", 1): (
+        '{"group":{"name":"train","namespace":"ml","uid":"u1"}}',
+        e.PodGroupCreated(PodGroup("ml", "train", "u1")),
+    ),
+    ("PodGroupUpdated", 1): (
+        '{"changes":{"min_count":3},"generation":1,"name":"train","namespace":"ml","uid":"u1"}',
+        e.PodGroupUpdated("ml", "train", "u1", 1, (("min_count", 3),)),
     ),
     ("PodGroupPlaced", 1): (f"{{{_GIVEN}}}", e.PodGroupPlaced(**_PLACED)),
     ("PlacementForecast", 1): (f"{{{_GIVEN}}}", e.PlacementForecast(**_PLACED)),

@@ -94,6 +94,7 @@ PACKED = {
     "zone_of",
     "ever_apart",
     "past",
+    "records",
 }
 WORKED_OUT = {
     "columns",

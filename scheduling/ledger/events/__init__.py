@@ -1,0 +1,89 @@
+"""Every event the log can hold: one frozen dataclass each, a fact in the past tense.
+
+``VERSION`` is the schema version written with new events; ``SUBJECT`` names the kind of object it is about,
+for filters. ``WAKES`` marks events that could let a waiting group go on, so that a cycle is started after the
+commit. Bodies hold integers, strings, booleans and lists of them; engine objects are encoded by ``codec.py``.
+"""
+
+from __future__ import annotations
+
+from scheduling.ledger.events import cluster, decisions, nodes, workloads
+from scheduling.ledger.events.base import (
+    Event,
+    FieldsOf,
+    NodeChanges,
+    PodChanges,
+    PodGroupChanges,
+)
+from scheduling.ledger.events.cluster import (
+    ClusterModeChanged,
+    ClusterRegistered,
+    EventsArchived,
+    EventsRestored,
+    FeatureGateChanged,
+    SnapshotImported,
+)
+from scheduling.ledger.events.decisions import (
+    Decided,
+    DomainLost,
+    DomainTable,
+    PlacementForecast,
+    PodGroupConflicted,
+    PodGroupHeld,
+    PodGroupPlaced,
+    PodGroupSettled,
+    PodGroupUnschedulable,
+)
+from scheduling.ledger.events.nodes import (
+    NodeAdded,
+    NodeRemoved,
+    NodeUpdated,
+)
+from scheduling.ledger.events.workloads import (
+    PodAdded,
+    PodGroupClosed,
+    PodGroupCreated,
+    PodGroupUpdated,
+    PodRemoved,
+    PodUpdated,
+    WorkloadAdded,
+)
+
+__all__ = [
+    "CATALOGUE",
+    "ClusterModeChanged",
+    "ClusterRegistered",
+    "Decided",
+    "DomainLost",
+    "DomainTable",
+    "Event",
+    "EventsArchived",
+    "EventsRestored",
+    "FeatureGateChanged",
+    "FieldsOf",
+    "NodeAdded",
+    "NodeChanges",
+    "NodeRemoved",
+    "NodeUpdated",
+    "PlacementForecast",
+    "PodAdded",
+    "PodChanges",
+    "PodGroupChanges",
+    "PodGroupClosed",
+    "PodGroupConflicted",
+    "PodGroupCreated",
+    "PodGroupHeld",
+    "PodGroupPlaced",
+    "PodGroupSettled",
+    "PodGroupUnschedulable",
+    "PodGroupUpdated",
+    "PodRemoved",
+    "PodUpdated",
+    "SnapshotImported",
+    "WorkloadAdded",
+]
+
+CATALOGUE: dict[str, type[Event]] = {
+    kind.__name__: kind for family in (cluster, nodes, workloads, decisions) for kind in family.EVENTS
+}
+"""Every event type by the name it has in the log."""
