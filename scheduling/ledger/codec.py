@@ -296,6 +296,8 @@ def _sequence(item: Any, text: bool) -> tuple[_Encode, _Decode]:
     def decode_pairs(value: Any) -> tuple[Any, ...]:
         if type(value) is not list:
             return decode_all(value)
+        if not value:
+            return ()
         pairs = []
         for part in value:
             if type(part) is not list or len(part) != 2:
