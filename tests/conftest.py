@@ -24,6 +24,11 @@ if os.environ.get("CI"):
 ARTEFACTS = Path(__file__).resolve().parents[1] / "artefacts"
 
 
+def pytest_xdist_setupnodes() -> None:
+    """Each process of the run starts servers of its own: it must not inherit the names of ours."""
+    throwaway.release()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests last: the cheap tests tell first what is wrong. Before them those with a live stack.
 
@@ -72,7 +77,7 @@ def stack() -> Iterator[Stack]:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(stack: Stack) -> None:
+def django_db_modify_db_settings(stack: Stack, django_db_modify_db_settings_parallel_suffix: None) -> None:
     """pytest-django asks for this before it makes the test database, so the servers run by then."""
 
 
