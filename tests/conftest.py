@@ -81,6 +81,14 @@ def django_db_modify_db_settings(stack: Stack, django_db_modify_db_settings_para
     """pytest-django asks for this before it makes the test database, so the servers run by then."""
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _what_migrating_made_stays() -> Iterator[None]:
+    """The flush after a test leaves it (tests/postgresql), so nothing has to be made again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("django.core.management.commands.flush.emit_post_migrate_signal", lambda *_, **__: None)
+        yield
+
+
 @dataclass(frozen=True)
 class LiveStack:
     """A served console: `url` of the web server, and the processes `web`, `worker` and `beat`."""
