@@ -21,6 +21,9 @@ hypothesis.settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     hypothesis.settings.load_profile("ci")
 
+LONGEST = ("tests/faults/test_chaos.py", "tests/browser/test_pages.py")
+"""Files of tests that take minutes."""
+
 ARTEFACTS = Path(__file__).resolve().parents[1] / "artefacts"
 
 
@@ -30,12 +33,20 @@ def pytest_xdist_setupnodes() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: the cheap tests tell first what is wrong. Before them those with a live stack.
+    """Browser tests last: the cheap tests tell first what is wrong. Before them the files with a live stack.
 
     Once it runs, its worker and beat look after every cluster of the test database: a test that runs cycles
-    of its own would find them done.
+    of its own would find them done. Where several processes take file after file, the longest of each kind
+    goes first, so that none of them ends long after the others.
     """
-    items.sort(key=lambda item: ("tests/browser/" in item.path.as_posix(), "live_stack" in _fixtures(item)))
+    live = {item.path for item in items if "live_stack" in _fixtures(item)}
+    longest = LONGEST if "PYTEST_XDIST_WORKER" in os.environ else ()
+
+    def place(item: pytest.Item) -> tuple[bool, bool, bool]:
+        path = item.path.as_posix()
+        return "tests/browser/" in path, item.path in live, not path.endswith(longest)
+
+    items.sort(key=place)
 
 
 def _fixtures(item: pytest.Item) -> list[str]:
