@@ -177,7 +177,7 @@ def _node(form: NodeTypeForm, like: Node | None, problems: list[Problem]) -> Nod
     if not form.name:
         problems[:] = [problem for problem in problems if problem.path != "name"]
         problems.append(_problem(form, "name", REQUIRED, "a name is needed"))
-    if not amounts and like is None:
+    if not amounts and not form.like:
         message = "say what such a node has, or name a node like it"
         problems.append(_problem(form, "allocatable", REQUIRED, message))
     if read.refused:

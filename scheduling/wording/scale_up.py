@@ -49,6 +49,11 @@ def costs(option: ScaleUpOption) -> str:
     ) % {"known": known, "n": units.count(option.unpriced)}
 
 
+def cost_sentence(option: ScaleUpOption) -> str:
+    """``Cost: 98.32 an hour.``"""
+    return gettext("Cost: %(cost)s.") % {"cost": costs(option)}
+
+
 def type_cost(kind: NodeType) -> str:
     """What one node costs in an hour."""
     if kind.cost is None:
@@ -179,7 +184,7 @@ def _planned(event: log.ScaleUpPlanned) -> str:
     first, others = event.options[0], len(event.options) - 1
     parts = [
         gettext("Plan %(plan)s: %(sentence)s") % {"plan": event.name, "sentence": option_sentence(first)},
-        gettext("Cost: %(cost)s.") % {"cost": costs(first)},
+        cost_sentence(first),
     ]
     if others:
         parts.append(

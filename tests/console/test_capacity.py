@@ -98,6 +98,7 @@ def test_a_type_by_hand(cluster: Cluster, operator: Client) -> None:
         ({"growth": "r1=0"}, "0 nodes: 1 to 1000 in one domain"),
         ({"taints": "a:Sometimes"}, "“Sometimes” is no effect of a taint"),
         ({"like": "nobody"}, "there is no node nobody"),
+        ({"like": ""}, "say what such a node has, or name a node like it"),
         ({"cost": "cheap"}, "a cost is a number with at most three decimals, such as 98.32"),
         ({"key": "a b"}, "must have a name of letters, digits"),
         ({"name": "Big Box"}, "must consist of lower-case letters"),

@@ -108,6 +108,8 @@ class TypeForm(forms.Form):
             name = problem.path.partition("[")[0]
             if problem.path.endswith(".key"):
                 name = "key"
+            elif name == "allocatable":
+                name = "others"
             message = f"{wording.reason(problem)} {messages.translated(problem.message)}".strip()
             self.add_error(name if name in self.fields else None, message)
 

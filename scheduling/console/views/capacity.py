@@ -69,6 +69,7 @@ def _plan(found: PlanAndNodes) -> dict[str, Any]:
         "groups": plan.groups,
         "sentence": wording.option_sentence(first),
         "costs": wording.costs(first),
+        "cost_sentence": wording.cost_sentence(first),
         "proof": wording.proof(first),
         "nodes": first.nodes,
         "missing": first.nodes - len(found.joined),
