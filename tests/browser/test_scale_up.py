@@ -58,7 +58,7 @@ def test_a_waiting_gang_gets_a_plan_its_nodes_and_its_place(
     expect(plan.get_by_text("2 nodes of gpu-box in rack r1: that makes team-a/llm fit.")).to_be_visible()
     expect(plan.get_by_text("With one node fewer, whichever it is, it does not do.").first).to_be_visible()
     plan.get_by_text("1 alternative").click()
-    expect(plan.get_by_text("4 nodes of gpu-box in rack r9")).to_be_visible()
+    expect(plan.get_by_role("cell", name="4 nodes of gpu-box in rack r9", exact=True)).to_be_visible()
     screenshot(page, "scale-up-2-plan")
 
     with page.expect_download() as download:
