@@ -67,6 +67,7 @@ class TypeForm(forms.Form):
     provider = forms.ChoiceField(
         label=_("Nodes come from"),
         required=False,
+        initial=SIMULATED,
         choices=[(SIMULATED, _("the console (simulated)")), ("", _("somebody else"))],
     )
 
