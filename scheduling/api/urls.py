@@ -13,6 +13,7 @@ from ninja import NinjaAPI, Swagger
 
 import scheduling.addresses  # noqa: F401  # the converter "any"
 from scheduling.api import (
+    capacity,
     clusters,
     compare,
     errors,
@@ -68,5 +69,5 @@ api = NinjaAPI(
     renderer=JsonRenderer(),
 )
 errors.install(api)
-for module in (clusters, nodes, pod_groups, explanations, events, event_effects, compare, map):
+for module in (clusters, nodes, pod_groups, explanations, events, event_effects, compare, map, capacity):
     api.add_router("/clusters", module.router)

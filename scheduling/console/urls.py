@@ -4,6 +4,7 @@ from django.urls import path
 
 import scheduling.addresses  # noqa: F401  # the converter "quoted"
 from scheduling.console.views import (
+    capacity,
     cluster_settings,
     clusters,
     compare,
@@ -23,6 +24,7 @@ from scheduling.console.views import (
 )
 
 GROUP = "c/<slug:cluster>/podgroups/<str:namespace>/<str:name>"
+PLAN = "c/<slug:cluster>/capacity/plans/<str:name>"
 
 urlpatterns = [
     path("", home.home, name="home"),
@@ -54,6 +56,14 @@ urlpatterns = [
     path("c/<slug:cluster>/history/<int:seq>/state", event.event_state, name="event-state"),
     path("c/<slug:cluster>/compare", compare.compare_page, name="compare"),
     path("c/<slug:cluster>/submit", submit.submit_page, name="submit"),
+    path("c/<slug:cluster>/capacity", capacity.capacity_page, name="capacity"),
+    path("c/<slug:cluster>/capacity/types", capacity.define_type, name="node-types"),
+    path("c/<slug:cluster>/capacity/types/<str:name>/remove", capacity.remove_type, name="node-type-remove"),
+    path("c/<slug:cluster>/capacity/plan", capacity.plan, name="scale-up-plan"),
+    path(f"{PLAN}/approve", capacity.approve, name="scale-up-approve"),
+    path(f"{PLAN}/reject", capacity.reject, name="scale-up-reject"),
+    path(f"{PLAN}/join", capacity.join, name="scale-up-join"),
+    path(f"{PLAN}/export/<str:form>", capacity.export, name="scale-up-export"),
     path("c/<slug:cluster>/settings", cluster_settings.settings_page, name="cluster-settings"),
     path("c/<slug:cluster>/gates-banner", cluster_settings.gates_banner, name="gates-banner"),
     path("c/<slug:cluster>/gates/<str:gate>", cluster_settings.gate, name="gate"),

@@ -7,6 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, TypeVar, cast
 
+from scheduling.engine import node_types
+from scheduling.engine.node_types import NodeType, ScaleUpPlan
+
 
 class Record(Protocol):
     """A frozen dataclass of what an event may hold; ``id`` names it among those of its kind."""
@@ -17,8 +20,11 @@ class Record(Protocol):
 
 _R = TypeVar("_R", bound=Record)
 
-KINDS: tuple[type[Record], ...] = ()
+KINDS: tuple[type[Record], ...] = (NodeType, ScaleUpPlan)
 """Every kind of record; a snapshot holds these and no others."""
+
+PARTS: tuple[type, ...] = node_types.PARTS
+"""What records are made of."""
 
 
 class Records:

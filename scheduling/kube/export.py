@@ -32,7 +32,7 @@ def node_manifest(node: Node) -> dict[str, Any]:
         "metadata": _metadata("", node.name, node.uid, node.labels, 0),
         "spec": spec,
         "status": {
-            "allocatable": {resource: _quantity(resource, amount) for resource, amount in node.allocatable},
+            "allocatable": {resource: quantity(resource, amount) for resource, amount in node.allocatable},
             "conditions": [{"type": "Ready", "status": "True" if node.ready else "False"}],
         },
     }
@@ -49,7 +49,7 @@ def pod_manifest(pod: Pod) -> dict[str, Any]:
         metadata["deletionTimestamp"] = _time(pod.created)
     if pod.shape.unmodelled:
         metadata["annotations"] = {_UNMODELLED: ",".join(pod.shape.unmodelled)}
-    requests = {name: _quantity(name, amount) for name, amount in pod.shape.requests if name != "pods"}
+    requests = {name: quantity(name, amount) for name, amount in pod.shape.requests if name != "pods"}
     limits = {name: text for name, text in requests.items() if "/" in name or name.startswith("hugepages-")}
     resources = {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
     container: dict[str, Any] = {"name": "main", "image": "pause", "resources": resources}
@@ -131,7 +131,8 @@ def _time(milliseconds: int) -> str:
     return moment.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
-def _quantity(resource: str, amount: int) -> str:
+def quantity(resource: str, amount: int) -> str:
+    """An amount of the log as a manifest has it."""
     if resource == "cpu" and amount % 1000:
         return f"{amount}m"
     if resource == "cpu":

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import singledispatch
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from django.db import connection
 
 from scheduling.engine import lost
 from scheduling.engine.decision import VerdictSummary
+from scheduling.engine.node_types import KEPT, NodeType, PlanStatus, ScaleUpPlan
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.past import Closed
 from scheduling.engine.reasons import Verdict
@@ -286,6 +287,68 @@ def _pod_group_conflicted(event: e.PodGroupConflicted, state: ClusterState) -> N
 @_change.register
 def _pod_group_settled(event: e.PodGroupSettled, state: ClusterState) -> None:
     state.verdicts.pop(f"{event.namespace}/{event.name}", None)
+
+
+@_change.register
+def _node_type_defined(event: e.NodeTypeDefined, state: ClusterState) -> None:
+    state.records.put(event.node_type)
+
+
+@_change.register
+def _node_type_removed(event: e.NodeTypeRemoved, state: ClusterState) -> None:
+    state.records.drop(NodeType, event.name)
+
+
+@_change.register
+def _scale_up_planned(event: e.ScaleUpPlanned, state: ClusterState) -> None:
+    plan = ScaleUpPlan(event.name, event.groups, event.options, event.decided_on, event.expires_at)
+    state.records.put(plan)
+
+
+@_change.register
+def _scale_up_approved(event: e.ScaleUpApproved, state: ClusterState) -> None:
+    _move_on(
+        state,
+        event.name,
+        status=PlanStatus.APPROVED.value,
+        chosen=event.option,
+        deadline=event.deadline,
+        present=event.present,
+    )
+
+
+@_change.register
+def _scale_up_rejected(event: e.ScaleUpRejected, state: ClusterState) -> None:
+    _move_on(state, event.name, status=PlanStatus.REJECTED.value, why=event.why)
+
+
+@_change.register
+def _scale_up_expired(event: e.ScaleUpExpired, state: ClusterState) -> None:
+    _move_on(state, event.name, status=PlanStatus.EXPIRED.value, why=event.why)
+
+
+@_change.register
+def _scale_up_completed(event: e.ScaleUpCompleted, state: ClusterState) -> None:
+    _move_on(state, event.name, status=PlanStatus.COMPLETED.value, nodes=event.nodes)
+
+
+@_change.register
+def _scale_up_short(event: e.ScaleUpShort, state: ClusterState) -> None:
+    _move_on(state, event.name, status=PlanStatus.SHORT.value, nodes=event.nodes, why=event.why)
+
+
+def _move_on(state: ClusterState, name: str, **fields: Any) -> None:
+    """The plan goes behind all others, so that plans of one status lie in the order in which they came to
+    it; of the closed ones the latest are kept. The part of a state that tables hold has no plans.
+    """
+    plan = state.records.of(ScaleUpPlan).get(name)
+    if plan is None:
+        return
+    state.records.drop(ScaleUpPlan, name)
+    state.records.put(replace(plan, **fields))
+    closed = [known for known, kept in state.records.of(ScaleUpPlan).items() if not kept.open]
+    for old in closed[:-KEPT]:
+        state.records.drop(ScaleUpPlan, old)
 
 
 _Decision = (

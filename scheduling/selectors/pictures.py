@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from scheduling.engine.model import Node, Pod, PodGroup
+from scheduling.engine.node_types import NodeType, ScaleUpPlan
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from scheduling.engine.status import group_status
@@ -127,6 +128,32 @@ def of_cluster(state: ClusterState) -> Picture:
     return {"mode": state.mode, **_spread("gates", sorted(state.gates.items())), **counts}
 
 
+def of_node_type(kind: NodeType | None) -> Picture:
+    if kind is None:
+        return {}
+    return {
+        **_spread("allocatable", kind.allocatable),
+        **_spread("labels", kind.labels),
+        **{f"taints[{taint.key}:{taint.effect}]": taint.value for taint in kind.taints},
+        **{f"growth[{entry.key}={entry.domain}]": entry.most for entry in kind.growth},
+        "cost": kind.cost,
+        "provider": kind.provider or None,
+    }
+
+
+def of_scale_up(plan: ScaleUpPlan | None) -> Picture:
+    """What was promised, and how the plan stands."""
+    if plan is None:
+        return {}
+    return {
+        "status": plan.status,
+        "podGroups": ", ".join(plan.groups),
+        **{f"nodes[{step.kind}, {step.key}={step.domain}]": step.count for step in plan.option.steps},
+        "joined": len(plan.nodes) if not plan.open else None,
+        "why": plan.why or None,
+    }
+
+
 def of(state: ClusterState, subject: str, namespace: str, name: str) -> Picture:
     """The picture of the object that an event is about; {} when the state has none of that name, or (of a
     Workload) never has.
@@ -138,6 +165,10 @@ def of(state: ClusterState, subject: str, namespace: str, name: str) -> Picture:
         return of_group(state.groups.get(key)) | of_standing(state, key)
     if subject == "cluster":
         return of_cluster(state)
+    if subject == "nodetype":
+        return of_node_type(state.records.of(NodeType).get(name))
+    if subject == "plan":
+        return of_scale_up(state.records.of(ScaleUpPlan).get(name))
     return {}
 
 

@@ -1,4 +1,5 @@
-"""The demo cluster: 240 GPU nodes in 16 racks, running gangs, and one that waits for a reason worth reading.
+"""The demo cluster: 240 GPU nodes in 16 racks, running gangs, one that waits for a reason worth reading, and
+types of nodes by which it could grow.
 
 Everything follows from the tables below; the gangs are placed by our own cycles.
 """
@@ -11,9 +12,10 @@ from functools import partial
 from typing import Any
 
 from scheduling.models import Cluster, Command
-from scheduling.services import cycles, nodes, workloads
+from scheduling.services import cycles, node_types, nodes, workloads
 from scheduling.services.clusters import ImportRequest, import_cluster
 from scheduling.services.execute import Outcome
+from scheduling.services.node_types import GrowthForm, NodeTypeForm
 from scheduling.services.problems import DUPLICATE, Problem, Refused
 from scheduling.services.submitting import MemberTemplate, WorkloadForm
 
@@ -57,6 +59,23 @@ _OTHERS: tuple[_Gang, ...] = (
     ("serving", "chat", "A100", (("", 12, 1),), "basic", 1, 10),
     ("serving", "embed", "A100", (("", 8, 1),), "basic", 1, 10),
 )
+_NODE_TYPES: tuple[NodeTypeForm, ...] = (
+    NodeTypeForm(
+        "h100-8g",
+        like="h100-b04-01",
+        growth=(GrowthForm(RACK, "b04", 2), GrowthForm(RACK, "b06", _NODES_PER_RACK)),
+        cost="98.32",
+        provider="simulated",
+    ),
+    NodeTypeForm(
+        "a100-8g",
+        like="a100-c01-01",
+        growth=(GrowthForm(RACK, "c05", 4), GrowthForm(RACK, "c06", _NODES_PER_RACK)),
+        cost="40.96",
+        provider="simulated",
+    ),
+)
+"""What may be added: a few nodes in a rack that is there, and a rack that is not."""
 _LAST: _Gang = (*WAITING, "H100", (("", 8, 8),), "gang", 8, 5)
 
 
@@ -101,6 +120,10 @@ def _steps(cluster: Cluster) -> dict[str, Callable[[], Outcome]]:
         nodes.cordon, cluster=cluster, node=_CORDONED_LATER, actor=_ACTOR, command_id="demo-cordon"
     )
     steps[f"demo-{_LAST[1]}"] = partial(_submit, cluster, _LAST)
+    for form in _NODE_TYPES:
+        steps[f"demo-{form.name}"] = partial(
+            node_types.define, cluster=cluster, form=form, actor=_ACTOR, command_id=f"demo-{form.name}"
+        )
     return steps
 
 

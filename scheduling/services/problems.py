@@ -10,8 +10,9 @@ INVALID = "FieldValueInvalid"
 FORBIDDEN = "FieldValueForbidden"
 DUPLICATE = "FieldValueDuplicate"
 NOT_FOUND = "NotFound"
+CONFLICT = "Conflict"
 """Reasons as an API server names the causes of a refusal (NotFound: the object that a command names is not
-there).
+there; Conflict: things stand so that it cannot be done).
 """
 
 

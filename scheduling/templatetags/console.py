@@ -48,6 +48,10 @@ _LOOKS = {
     "uncordoned": "ok",
     "bound": "ok",
     "joined": "ok",
+    "planned": "wait",
+    "rejected": "off",
+    "expired": "off",
+    "completed": "ok",
 }
 
 

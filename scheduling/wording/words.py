@@ -128,6 +128,8 @@ SUBJECTS: dict[str, Any] = {
     "workload": pgettext_lazy("subject", "Workload"),
     "podgroup": pgettext_lazy("subject", "PodGroup"),
     "pod": pgettext_lazy("subject", "pod"),
+    "nodetype": pgettext_lazy("subject", "node type"),
+    "plan": pgettext_lazy("subject", "plan"),
 }
 
 EVENT_TYPES: dict[str, Any] = {
@@ -154,6 +156,14 @@ EVENT_TYPES: dict[str, Any] = {
     "PodGroupSettled": _("PodGroup no longer conflicted"),
     "DomainLost": _("Domain lost"),
     "PlacementForecast": _("placement forecast"),
+    "NodeTypeDefined": _("node type defined"),
+    "NodeTypeRemoved": _("node type removed"),
+    "ScaleUpPlanned": _("scale-up planned"),
+    "ScaleUpApproved": _("scale-up approved"),
+    "ScaleUpRejected": _("scale-up rejected"),
+    "ScaleUpExpired": _("scale-up expired"),
+    "ScaleUpCompleted": _("scale-up completed"),
+    "ScaleUpShort": _("scale-up short"),
 }
 
 CLOSE_REASONS: dict[str, Any] = {

@@ -12,8 +12,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from scheduling.models import Cluster, Event
+from scheduling.services import node_types, scale_up
 from scheduling.services.clusters import ImportRequest, import_cluster, set_gate
 from scheduling.services.cycles import run_cycle
+from scheduling.services.node_types import GrowthForm, NodeTypeForm
 from scheduling.services.tokens import create_token
 from tests.console.support import RACK, dump, gang, node
 from tests.console.test_access import PAGES
@@ -44,6 +46,7 @@ TOURED = {
     "event": "/c/demo/history/{decision}",
     "event-placed": "/c/demo/history/{placed}?type=PodGroupPlaced",
     "compare": "/c/demo/compare?a=1",
+    "capacity": "/c/demo/capacity",
     "submit": "/c/demo/submit",
     "submit-yaml": "/c/demo/submit?tab=yaml",
     "cluster-settings": "/c/demo/settings",
@@ -73,8 +76,8 @@ WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "gates-banner
 
 @pytest.fixture
 def toured(live_stack: Any) -> User:
-    """`demo` with a gang that runs and one that waits, `off` with a gate off, and an administrator with a
-    token.
+    """`demo` with a gang that runs and one that waits, for which there is a plan; `off` with a gate off; and
+    an administrator with a token.
     """
     nodes = [node(f"n{rack}{place}", f"r{rack}") for rack in range(1, 7) for place in range(1, 5)]
     nodes[0]["spec"] = {"unschedulable": True}
@@ -89,6 +92,10 @@ def toured(live_stack: Any) -> User:
     set_gate(cluster=off, gate="GangScheduling", enabled=False, actor="ops")
     for cluster in Cluster.objects.all():
         run_cycle(cluster.pk)
+    demo = Cluster.objects.get(name="demo")
+    grows = NodeTypeForm("gpu-box", like="n11", growth=(GrowthForm(RACK, "r1", 8), GrowthForm(RACK, "r9", 8)))
+    node_types.define(cluster=demo, form=grows, actor="ops")
+    scale_up.plan(cluster=demo, groups=["team-a/wide"], actor="ops")
     user = User.objects.create_superuser("ops", password="a long enough one")
     create_token(user=user, name="nightly export")
     return user

@@ -19,7 +19,7 @@ from scheduling.services import problems as services
 from scheduling.services.problems import Problem
 from scheduling.wording import decisions, events, problems, units, words
 from scheduling.wording.decisions import Facts
-from tests.ledger.examples import EXAMPLES
+from tests.ledger.examples import EXAMPLES, NODE_TYPE, OPTION
 
 RACK = "topology.example.com/rack"
 SHORT = (("nvidia.com/gpu", 8),)
@@ -89,6 +89,27 @@ EVENTS: list[log.Event] = [
     log.DomainLost("team-a", "train", "u3", 1, RACK, "rack-1", ("n1", "n2")),
     log.PlacementForecast(**PLACED),
     log.PlacementForecast(**PLACED | {"enforced": False, "domain": ""}),
+    log.NodeTypeDefined(NODE_TYPE),
+    log.NodeTypeDefined(dataclasses.replace(NODE_TYPE, cost=None)),
+    log.NodeTypeRemoved("h100"),
+    log.ScaleUpPlanned("scale-up-9", ("ml/train",), (OPTION,), 8, 0),
+    log.ScaleUpPlanned("scale-up-9", ("ml/train",), (dataclasses.replace(OPTION, unpriced=1), OPTION), 8, 0),
+    log.ScaleUpApproved("scale-up-9", 0, 0, ()),
+    log.ScaleUpApproved("scale-up-9", 2, 0, ()),
+    log.ScaleUpRejected("scale-up-9", ""),
+    log.ScaleUpRejected("scale-up-9", "too dear"),
+    *(log.ScaleUpExpired("scale-up-9", why) for why in ("time", "placed", "gone")),
+    log.ScaleUpCompleted("scale-up-9", ("n1",)),
+    *(
+        log.ScaleUpShort("scale-up-9", why, 2, ("n1",), "ml/train", reason)
+        for why, reason in (
+            ("nodes", ""),
+            ("group", "capacity"),
+            ("group", ""),
+            ("not_placed", ""),
+            ("gone", ""),
+        )
+    ),
 ]  # fmt: skip
 
 

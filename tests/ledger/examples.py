@@ -22,6 +22,7 @@ from scheduling.engine.model import (
     Toleration,
     Workload,
 )
+from scheduling.engine.node_types import GroupFit, Growth, NewNodes, NodeType, ScaleUpOption
 from scheduling.engine.turns import LostTo
 from scheduling.ledger import events as e
 
@@ -74,6 +75,23 @@ _PLACED: dict[str, Any] = {
     "shapes": ((1, 1),),
 }
 
+NODE_TYPE = NodeType(
+    "h100",
+    NODE.allocatable,
+    (("zone", "z1"),),
+    NODE.taints,
+    (Growth(RACK, "r1", 4), Growth(RACK, "r9", 8)),
+    98_320,
+    "simulated",
+)
+OPTION = ScaleUpOption(
+    (NewNodes("h100", RACK, "r1", 2),),
+    (GroupFit("ml/train", "group-uid-1", "r1", 2, 0, 2),),
+    196_640,
+    0,
+    True,
+)
+
 _BY: dict[str, Any] = {"engine": "2", "decided_on": 41}
 
 EXAMPLES: tuple[e.Event, ...] = (
@@ -114,6 +132,14 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.PodGroupSettled("ml", "train", "group-uid-1", 1, 2, 2, 2, **_BY),
     e.DomainLost("ml", "train", "group-uid-1", 1, RACK, "r1", ("n1", "n2"), **_BY),
     e.PlacementForecast(**_PLACED, **_BY),
+    e.NodeTypeDefined(NODE_TYPE),
+    e.NodeTypeRemoved("h100"),
+    e.ScaleUpPlanned("scale-up-42", ("ml/train",), (OPTION,), 41, 1_800_000_900_000),
+    e.ScaleUpApproved("scale-up-42", 0, 1_800_000_600_000, ("n1",)),
+    e.ScaleUpRejected("scale-up-42", "too dear"),
+    e.ScaleUpExpired("scale-up-42", "time"),
+    e.ScaleUpCompleted("scale-up-42", ("h100-r1-1", "h100-r1-2")),
+    e.ScaleUpShort("scale-up-42", "group", 2, ("h100-r1-1", "h100-r1-2"), "ml/train", "capacity"),
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from scheduling.engine.numa import zone_rooms
+from scheduling.engine.records import KINDS
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import codec
 from scheduling.services.deciding import decided
@@ -23,6 +24,7 @@ def observed(state: ClusterState) -> dict[str, Any]:
         "decided": (state.verdicts, state.turns, state.homes, state.lost),
         "zone_of": state.zone_of,
         "past": [dict(told.table) for told in (state.past.placed, state.past.closed, state.past.workloads)],
+        "records": [list(state.records.of(kind).items()) for kind in KINDS],
         "group_keys": state.group_keys(),
         "names": {pod.key: (state.pod_uid(pod.key), state.pods_named(pod.key)) for pod in pods},
         "members": {

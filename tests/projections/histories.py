@@ -20,6 +20,7 @@ from scheduling.engine.model import (
     Toleration,
     Workload,
 )
+from scheduling.engine.node_types import GroupFit, Growth, NewNodes, NodeType, ScaleUpOption, ScaleUpPlan
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import events as e
@@ -80,6 +81,7 @@ class Teller:
                 self.decision,
                 self.decision,
                 self.cluster,
+                self.scale_up,
             )
         )()
         for event in told:
@@ -92,6 +94,28 @@ class Teller:
         workload = e.WorkloadAdded(Workload("ml", self.pick("vw"), self.uid(), (template,)))
         imported = e.SnapshotImported("", (), (), ())
         return [self.pick((e.ClusterModeChanged("observed"), gate, imported, workload))]
+
+    def scale_up(self) -> Commit:
+        """A type of nodes, or a plan that goes on to its next status."""
+        kind = NodeType("big", (("cpu", 8_000),), growth=(Growth(RACK, "r1", 2),), cost=self.pick((None, 5)))
+        defined = self.pick((e.NodeTypeDefined(kind), e.NodeTypeRemoved("big")))
+        plans = self.state.records.of(ScaleUpPlan)
+        if not plans or self.draw(st.booleans()):
+            steps, fits = (NewNodes("big", RACK, "r1", 2),), (GroupFit("ml/a", "u", "r1", 2, 0, 2),)
+            options = (ScaleUpOption(steps, fits, 10, 0, True),)
+            return [defined, e.ScaleUpPlanned(f"scale-up-{self.uid()}", ("ml/a",), options, 1, 5_000)]
+        name = self.pick(plans)
+        return [
+            self.pick(
+                (
+                    e.ScaleUpApproved(name, 0, 9_000, ("n1",)),
+                    e.ScaleUpRejected(name, "dear"),
+                    e.ScaleUpExpired(name, "time"),
+                    e.ScaleUpCompleted(name, ("n1", "n2")),
+                    e.ScaleUpShort(name, "nodes", 2, ("n1",), "", ""),
+                )
+            )
+        ]
 
     def labels(self) -> tuple[tuple[str, str], ...]:
         return self.pick(((), ((RACK, "r1"),), ((RACK, "r1"),), ((RACK, "r2"),)))

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from scheduling.engine.decide import decide
 from scheduling.ledger import store
 from scheduling.models import Cluster, PodGroupRow
-from scheduling.services import demo, workloads
+from scheduling.services import demo, scale_up, workloads
 from scheduling.services.explain import explain
 from scheduling.services.problems import Refused
 from scheduling.services.state import state_of
@@ -44,6 +44,15 @@ def test_it_has_what_a_newcomer_should_see(cluster: Cluster, tables_agree: Any) 
     lifted = decide(state, told.key)
     assert (lifted.verdict, lifted.domain) == ("placed", best.domain)
     tables_agree(cluster)
+
+
+def test_the_gang_that_waits_can_be_helped_by_one_node_more(cluster: Cluster) -> None:
+    found = scale_up.preview(cluster=cluster, groups=["/".join(demo.WAITING)])
+    assert [(option.steps[0].kind, option.steps[0].domain, option.nodes) for option in found.options] == [
+        ("h100-8g", "b04", 1),
+        ("h100-8g", "b06", 8),
+    ]
+    assert found.refused == (("a100-8g", "selector"),)
 
 
 def test_a_second_call_does_nothing_even_after_people_worked_with_it(

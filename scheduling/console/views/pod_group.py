@@ -14,7 +14,7 @@ from scheduling.console.commands import actor, carry_out, command_id
 from scheduling.console.pages import show
 from scheduling.kube import export
 from scheduling.models import Cluster, PodGroupRow
-from scheduling.selectors import history, pod_groups
+from scheduling.selectors import capacity, history, pod_groups
 from scheduling.services import workloads
 from scheduling.services.state import state_of
 
@@ -43,6 +43,7 @@ def pod_group_page(
         "members": members[:MEMBERS],
         "members_hidden": max(0, len(members) - MEMBERS),
         "events": events.listed(happened),
+        "scale_up_plan": "" if row.closed else capacity.open_plan_for(state_of(cluster), row.key),
     }
     return show(request, "pod_group.html", context, cluster=cluster, here="pod-groups")
 

@@ -7,7 +7,7 @@ commit. Bodies hold integers, strings, booleans and lists of them; engine object
 
 from __future__ import annotations
 
-from scheduling.ledger.events import cluster, decisions, nodes, workloads
+from scheduling.ledger.events import cluster, decisions, nodes, scale_up, workloads
 from scheduling.ledger.events.base import (
     Event,
     FieldsOf,
@@ -39,6 +39,16 @@ from scheduling.ledger.events.nodes import (
     NodeRemoved,
     NodeUpdated,
 )
+from scheduling.ledger.events.scale_up import (
+    NodeTypeDefined,
+    NodeTypeRemoved,
+    ScaleUpApproved,
+    ScaleUpCompleted,
+    ScaleUpExpired,
+    ScaleUpPlanned,
+    ScaleUpRejected,
+    ScaleUpShort,
+)
 from scheduling.ledger.events.workloads import (
     PodAdded,
     PodGroupClosed,
@@ -64,6 +74,8 @@ __all__ = [
     "NodeAdded",
     "NodeChanges",
     "NodeRemoved",
+    "NodeTypeDefined",
+    "NodeTypeRemoved",
     "NodeUpdated",
     "PlacementForecast",
     "PodAdded",
@@ -79,11 +91,19 @@ __all__ = [
     "PodGroupUpdated",
     "PodRemoved",
     "PodUpdated",
+    "ScaleUpApproved",
+    "ScaleUpCompleted",
+    "ScaleUpExpired",
+    "ScaleUpPlanned",
+    "ScaleUpRejected",
+    "ScaleUpShort",
     "SnapshotImported",
     "WorkloadAdded",
 ]
 
 CATALOGUE: dict[str, type[Event]] = {
-    kind.__name__: kind for family in (cluster, nodes, workloads, decisions) for kind in family.EVENTS
+    kind.__name__: kind
+    for family in (cluster, nodes, workloads, decisions, scale_up)
+    for kind in family.EVENTS
 }
 """Every event type by the name it has in the log."""
