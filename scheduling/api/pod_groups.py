@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from django.http import Http404, HttpRequest
 from ninja import Query, Router, Status
@@ -21,6 +21,7 @@ from scheduling.api.schemas import (
     PodGroupOut,
     PodGroupsOut,
     QueueOut,
+    SpreadIn,
     WorkloadIn,
 )
 from scheduling.ledger.store import to_datetime
@@ -139,6 +140,7 @@ def submit(
                 requests=template.requests,
                 node_selector=template.node_selector,
                 tolerations=tuple(toleration.model_dump() for toleration in template.tolerations),
+                spread=tuple(_spread(rule) for rule in template.spread),
             )
             for template in body.templates
         ),
@@ -150,6 +152,18 @@ def submit(
         command_id=command_id(request, idempotency_key),
     )
     return Status(201, outcome(done))
+
+
+def _spread(rule: SpreadIn) -> dict[str, Any]:
+    """As in a pod's spec."""
+    written: dict[str, Any] = {
+        "topologyKey": rule.topology_key,
+        "maxSkew": rule.max_skew,
+        "whenUnsatisfiable": rule.when_unsatisfiable,
+        "nodeAffinityPolicy": rule.node_affinity_policy,
+        "nodeTaintsPolicy": rule.node_taints_policy,
+    }
+    return written | ({"minDomains": rule.min_domains} if rule.min_domains is not None else {})
 
 
 @router.post(

@@ -137,6 +137,9 @@ class OutcomeOut(Schema):
         description="True when the Idempotency-Key was seen before: this is the first answer again."
     )
     events: list[RecordedOut]
+    notices: list[ProblemOut] = Field(
+        [], description="Worth knowing of what was taken, without reasons; only the first time."
+    )
 
 
 # ---------------------------------------------------------------- nodes
@@ -267,6 +270,17 @@ class TolerationIn(Schema):
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
 
 
+class SpreadIn(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+    topology_key: str
+    max_skew: int = Field(1, ge=1)
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "DoNotSchedule"
+    min_domains: int | None = Field(None, ge=1, description="With DoNotSchedule only.")
+    node_affinity_policy: Literal["Honor", "Ignore"] = "Honor"
+    node_taints_policy: Literal["Honor", "Ignore"] = "Ignore"
+
+
 class MemberTemplateIn(Schema):
     """Members of one shape."""
 
@@ -279,6 +293,9 @@ class MemberTemplateIn(Schema):
     )
     node_selector: dict[str, str] = {}
     tolerations: list[TolerationIn] = []
+    spread: list[SpreadIn] = Field(
+        [], description="Topology spread constraints; the members of the PodGroup are what is spread."
+    )
 
 
 class WorkloadIn(Schema):

@@ -17,6 +17,7 @@ from scheduling.ledger.signals import append_reached
 from scheduling.ledger.store import Appended, ConflictingAppend
 from scheduling.models import Cluster, StreamHead
 from scheduling.projections import writer
+from scheduling.services.problems import Problem
 from scheduling.services.state import at_head, save_with
 
 Decide = Callable[[ClusterState, int], Sequence[Event]]
@@ -29,7 +30,7 @@ OPTIMISTIC_TRIES = 3
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """``events`` went to ``first_seq``..``last_seq``; ``first_seq > last_seq`` when nothing had to be
-    written.
+    written. ``notices``: what is worth knowing of it, told by the command itself the first time.
 
     ``repeated``: the command had been carried out before, and this is what it did then; ``events`` is empty
     when these are archived.
@@ -39,6 +40,7 @@ class Outcome:
     last_seq: int
     repeated: bool
     events: tuple[Event, ...]
+    notices: tuple[Problem, ...] = ()
 
 
 def now_ms() -> int:

@@ -4,7 +4,7 @@ anew on the state at the head, or at an event of the past, nothing written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from scheduling.engine.census import Census, census
@@ -19,6 +19,7 @@ from scheduling.models import Cluster
 from scheduling.selectors import past_states
 from scheduling.services.foreseeing import Foreseen, foresee
 from scheduling.services.problems import NOT_FOUND, Problem, Refused
+from scheduling.services.spreading import Told, told
 from scheduling.services.state import state_of
 
 NEAR = 10
@@ -30,7 +31,7 @@ class Explanation:
     """``seq``: the event after which the decision holds; ``at``: when it was asked. ``census``: of a group
     that was evaluated and found no place. ``observed``: nothing of it is ever bound by us. ``after``,
     ``complete``: see ``foreseeing.Foreseen``. ``schedulers``: those that waiting members ask for, but for the
-    default one.
+    default one. ``spread``: what topology spread constraints of members that are to come leave.
     """
 
     decision: Decision
@@ -42,6 +43,7 @@ class Explanation:
     after: tuple[str, ...] = ()
     complete: bool = True
     schedulers: tuple[str, ...] = ()
+    spread: Told = field(default_factory=Told)
 
     @property
     def forecast(self) -> bool:
@@ -119,4 +121,5 @@ def _explanation(state: ClusterState, key: str, found: Foreseen) -> Explanation:
         after=found.after,
         complete=found.complete,
         schedulers=tuple(sorted(roster(state, key).schedulers - {DEFAULT_SCHEDULER})),
+        spread=told(state, key),
     )

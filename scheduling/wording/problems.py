@@ -27,6 +27,11 @@ def sentence(problem: Any) -> str:
     return gettext("%(why)s. %(message)s") % values if problem.message else f"{values['why']}."
 
 
+def notice(problem: Any) -> str:
+    """What is worth knowing of something that was taken, with the object it is about."""
+    return f"{subject(problem)}: {messages.translated(problem.message)}."
+
+
 def subject(problem: Any) -> str:
     """The object a problem is about, as ``kind namespace/name``."""
     name = f"{problem.namespace}/{problem.name}" if problem.namespace else problem.name

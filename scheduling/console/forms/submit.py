@@ -72,6 +72,15 @@ class TemplateForm(forms.Form):
         help_text=_("One a line: key=value:effect, key:effect for any value, key for any effect, * for all."),
     )
 
+    spread = forms.CharField(
+        label="topologySpreadConstraints",
+        required=False,
+        widget=forms.Textarea({"rows": 2, "class": "mono", "spellcheck": "false"}),
+        help_text=_(
+            "One a line: key=maxSkew, or key=maxSkew minDomains=n; a ? in front makes it a preference."
+        ),
+    )
+
     def clean_node_selector(self) -> dict[str, str]:
         found: dict[str, str] = {}
         for line in _lines(self.cleaned_data["node_selector"]):
@@ -85,6 +94,9 @@ class TemplateForm(forms.Form):
 
     def clean_tolerations(self) -> tuple[dict[str, str], ...]:
         return tuple(_toleration(line) for line in _lines(self.cleaned_data["tolerations"]))
+
+    def clean_spread(self) -> tuple[dict[str, Any], ...]:
+        return tuple(_spread_rule(line) for line in _lines(self.cleaned_data["spread"]))
 
 
 class ResourceForm(forms.Form):
@@ -125,6 +137,22 @@ def _toleration(line: str) -> dict[str, str]:
     return {"key": key, "operator": "Exists", **toleration}
 
 
+_SPREAD_RULE = re.compile(r"(\?)?\s*([^\s=?]+)=(\d{1,9})(?:\s+minDomains=(\d{1,9}))?")
+
+
+def _spread_rule(line: str) -> dict[str, Any]:
+    """``[?]key=maxSkew [minDomains=n]`` as in a pod's spec."""
+    found = _SPREAD_RULE.fullmatch(line)
+    if found is None:
+        raise forms.ValidationError(
+            _("“%(line)s” is not of the form key=maxSkew or key=maxSkew minDomains=n."), params={"line": line}
+        )
+    soft, key, skew, least = found.groups()
+    when = "ScheduleAnyway" if soft else "DoNotSchedule"
+    rule = {"topologyKey": key, "maxSkew": int(skew), "whenUnsatisfiable": when}
+    return rule | ({"minDomains": int(least)} if least else {})
+
+
 class TemplateRow:
     """A kind of member with its free resource rows, as the page shows them."""
 
@@ -148,6 +176,7 @@ class TemplateRow:
             requests=requests,
             node_selector=given["node_selector"],
             tolerations=given["tolerations"],
+            spread=given["spread"],
         )
 
     def blame(self, field: str, rest: str, message: str) -> bool:

@@ -18,9 +18,11 @@ from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.models import Cluster
 from scheduling.selectors import rack_map
 from scheduling.services import workloads
+from scheduling.services.execute import Outcome
 from scheduling.services.explain import NEAR
 from scheduling.services.problems import Refused
 from scheduling.wording import decisions
+from scheduling.wording import problems as wording
 
 
 @page(OPERATE, "GET", "POST")
@@ -41,7 +43,7 @@ def submit_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     try:
         if action == "check":
             return _checked(request, cluster, form)
-        workloads.submit(
+        done = workloads.submit(
             cluster=cluster, form=form.workload(), actor=actor(request), command_id=command_id(request)
         )
     except Refused as refused:
@@ -50,6 +52,7 @@ def submit_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     given = form.group.cleaned_data
     key = f"{given['namespace']}/{given['name']}"
     messages.success(request, gettext("PodGroup %(group)s was submitted.") % {"group": key})
+    _tell(request, done)
     return redirect("pod-group", cluster.name, given["namespace"], given["name"])
 
 
@@ -78,8 +81,10 @@ def _default(keys: list[rack_map.TopologyKey]) -> str:
 
 def _checked(request: HttpRequest, cluster: Cluster, form: SubmitForm) -> HttpResponse:
     """Where it would land or why not: decided on the state as it is, nothing written."""
-    decision = workloads.preview_submit(cluster=cluster, form=form.workload())
+    would = workloads.preview_submit(cluster=cluster, form=form.workload())
+    decision = would.decision
     context: dict[str, Any] = {
+        "notices": would.notices,
         "decision": decision,
         "shown_verdict": str(decision.verdict),
         "sentences": decisions.sentences(decisions.facts_of_decision(decision)),
@@ -90,13 +95,19 @@ def _checked(request: HttpRequest, cluster: Cluster, form: SubmitForm) -> HttpRe
     return _page(request, cluster, form, **context)
 
 
+def _tell(request: HttpRequest, done: Outcome) -> None:
+    """What is worth knowing of what was taken."""
+    for notice in done.notices:
+        messages.info(request, wording.notice(notice))
+
+
 def _manifests(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     text = request.POST.get("text", "")
     context: dict[str, Any] = {"text": text, "tab": "yaml"}
     status = 200
     if request.method == "POST":
         try:
-            workloads.submit_manifests(
+            done = workloads.submit_manifests(
                 cluster=cluster, data=text.encode(), actor=actor(request), command_id=command_id(request)
             )
         except Refused as refused:
@@ -104,5 +115,6 @@ def _manifests(request: HttpRequest, cluster: Cluster) -> HttpResponse:
             status = 422
         else:
             messages.success(request, gettext("The manifests were submitted."))
+            _tell(request, done)
             return redirect("pending", cluster=cluster.name)
     return show(request, "submit_yaml.html", context, cluster=cluster, here="submit", status=status)
