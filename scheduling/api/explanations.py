@@ -21,7 +21,7 @@ from scheduling.api.remedies import (
     obstacles_out,
     upstream_out,
 )
-from scheduling.api.schemas import AmountOut, ProblemOut, Resources, Seq
+from scheduling.api.schemas import AmountOut, LostToOut, ProblemOut, Resources, Seq, lost_to_out
 from scheduling.engine.decision import Decision, DomainCount, ShapeCount
 from scheduling.services.explain import Investigation, investigate
 from scheduling.wording import decisions
@@ -116,6 +116,9 @@ class ExplanationOut(Schema):
         description="What topology spread constraints of members that are to come rule out. With a reason: "
         "no domain is left, as a submission would be told."
     )
+    lost_to: LostToOut | None = Field(
+        description="The PodGroup that took, in the cycle of the last decision, the room this one fitted in."
+    )
     upstream: UpstreamOut
 
 
@@ -192,6 +195,7 @@ def explanation_out(found: Investigation) -> ExplanationOut:
         obstacles=obstacles_out(explanation.obstacles),
         changes=change_sets_out(found.changes, decision.topology_key if decision.enforced else ""),
         spread=[problem(told) for told in explanation.spread.all],
+        lost_to=lost_to_out(explanation.lost_to),
         upstream=upstream_out(found.comparison),
     )
 

@@ -15,6 +15,7 @@ from scheduling.engine.obstacles import Obstacle, obstacles
 from scheduling.engine.profiles.compare import Comparison, compare
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
+from scheduling.engine.turns import LostTo
 from scheduling.models import Cluster
 from scheduling.selectors import past_states
 from scheduling.services.foreseeing import Foreseen, foresee
@@ -32,6 +33,7 @@ class Explanation:
     that was evaluated and found no place. ``observed``: nothing of it is ever bound by us. ``after``,
     ``complete``: see ``foreseeing.Foreseen``. ``schedulers``: those that waiting members ask for, but for the
     default one. ``spread``: what topology spread constraints of members that are to come leave.
+    ``lost_to``: who took its room, as its last decision told.
     """
 
     decision: Decision
@@ -44,6 +46,7 @@ class Explanation:
     complete: bool = True
     schedulers: tuple[str, ...] = ()
     spread: Told = field(default_factory=Told)
+    lost_to: LostTo | None = None
 
     @property
     def forecast(self) -> bool:
@@ -111,6 +114,7 @@ def _state(cluster: Cluster, key: str, seq: int | None = None) -> ClusterState:
 
 
 def _explanation(state: ClusterState, key: str, found: Foreseen) -> Explanation:
+    turn = state.turns.get(key)
     return Explanation(
         found.decision,
         state.seq,
@@ -122,4 +126,5 @@ def _explanation(state: ClusterState, key: str, found: Foreseen) -> Explanation:
         complete=found.complete,
         schedulers=tuple(sorted(roster(state, key).schedulers - {DEFAULT_SCHEDULER})),
         spread=told(state, key),
+        lost_to=turn.lost_to if turn is not None else None,
     )

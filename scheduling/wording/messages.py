@@ -58,6 +58,16 @@ SENTENCES = (
         "at most %(number)s of %(need)s members can come into %(domains)s: each constraint can be met alone, "
         "all together cannot"
     ),
+    _("the node is cordoned already"),
+    _("the node is not cordoned"),
+    _("%(gate)s is on already"),
+    _("%(gate)s is off already"),
+    _("the cluster is simulated already"),
+    _("the cluster is observed already"),
+    _("this page was sent before, with something else in it; send it again to have this done too"),
+    _("there is no open PodGroup %(key)s"),
+    _("there is no pod with uid %(uid)s"),
+    _("there is no node %(name)s"),
     _("the constraints leave %(number)s of %(most)s domains: %(domains)s"),
     _("ScheduleAnyway over %(key)s is a preference: it is not looked at here"),
     _("%(number)s PodGroups more have constraints that were not looked at"),

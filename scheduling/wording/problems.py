@@ -38,6 +38,12 @@ def subject(problem: Any) -> str:
     return " ".join(part for part in (problem.kind, name) if part)
 
 
+def came_first(first: Any) -> str:
+    """The event of another command or decision that came first, for a link to it."""
+    values = {"actor": first.actor, "event": words.word(words.EVENT_TYPES, first.type), "seq": first.seq}
+    return gettext("%(actor)s came first (%(event)s): event %(seq)s") % values
+
+
 def reason(problem: Any) -> str:
     """The reason alone, for a message that stands at its field already."""
     return f"{words.word(words.PROBLEMS, problem.reason)}." if problem.reason else ""

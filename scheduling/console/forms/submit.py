@@ -10,6 +10,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.console.commands import with_first
 from scheduling.services.problems import Problem
 from scheduling.services.submitting import MOST_MEMBERS
 from scheduling.services.workloads import MemberTemplate, WorkloadForm
@@ -230,7 +231,8 @@ class SubmitForm:
     def blame(self, found: Iterable[Problem]) -> None:
         """Put each problem at the field that its path names; what has no field stays in ``problems``."""
         for problem in found:
-            message = f"{wording.reason(problem)} {messages.translated(problem.message)}".strip()
+            text = f"{wording.reason(problem)} {messages.translated(problem.message)}".strip()
+            message = with_first(text, problem.first)
             inner = _PATH.match(problem.path)
             if problem.path in self.group.fields:
                 self.group.add_error(problem.path, message)

@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext
 
 from scheduling.console.access import OPERATE, page
-from scheduling.console.commands import actor, command_id
+from scheduling.console.commands import NOT_DONE, actor, command_id, reasons, tell
 from scheduling.console.explaining import funnel
 from scheduling.console.forms.submit import SubmitForm, reshaped
 from scheduling.console.pages import show
@@ -18,11 +18,8 @@ from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.models import Cluster
 from scheduling.selectors import rack_map
 from scheduling.services import workloads
-from scheduling.services.execute import Outcome
 from scheduling.services.explain import NEAR
-from scheduling.services.problems import Refused
 from scheduling.wording import decisions
-from scheduling.wording import problems as wording
 
 
 @page(OPERATE, "GET", "POST")
@@ -46,13 +43,13 @@ def submit_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         done = workloads.submit(
             cluster=cluster, form=form.workload(), actor=actor(request), command_id=command_id(request)
         )
-    except Refused as refused:
-        form.blame(refused.problems)
+    except NOT_DONE as error:
+        form.blame(reasons(error))
         return _page(request, cluster, form, status=422)
     given = form.group.cleaned_data
     key = f"{given['namespace']}/{given['name']}"
     messages.success(request, gettext("PodGroup %(group)s was submitted.") % {"group": key})
-    _tell(request, done)
+    tell(request, done)
     return redirect("pod-group", cluster.name, given["namespace"], given["name"])
 
 
@@ -95,12 +92,6 @@ def _checked(request: HttpRequest, cluster: Cluster, form: SubmitForm) -> HttpRe
     return _page(request, cluster, form, **context)
 
 
-def _tell(request: HttpRequest, done: Outcome) -> None:
-    """What is worth knowing of what was taken."""
-    for notice in done.notices:
-        messages.info(request, wording.notice(notice))
-
-
 def _manifests(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     text = request.POST.get("text", "")
     context: dict[str, Any] = {"text": text, "tab": "yaml"}
@@ -110,11 +101,11 @@ def _manifests(request: HttpRequest, cluster: Cluster) -> HttpResponse:
             done = workloads.submit_manifests(
                 cluster=cluster, data=text.encode(), actor=actor(request), command_id=command_id(request)
             )
-        except Refused as refused:
-            context["problems"] = refused.problems
+        except NOT_DONE as error:
+            context["problems"] = reasons(error)
             status = 422
         else:
             messages.success(request, gettext("The manifests were submitted."))
-            _tell(request, done)
+            tell(request, done)
             return redirect("pending", cluster=cluster.name)
     return show(request, "submit_yaml.html", context, cluster=cluster, here="submit", status=status)
