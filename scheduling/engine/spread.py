@@ -26,8 +26,10 @@ from scheduling.engine.packed import labelled
 from scheduling.engine.roster import Requests, Roster, roster
 from scheduling.engine.state import ClusterState
 
-LOOKS = 20_000
-"""Positions looked at in one question before it is left open."""
+LOOKS = 60_000
+"""Steps of members in one question, in all domains together, before the rest is left open; a step among many
+nodes counts for several. Some seconds at most.
+"""
 
 _MANY = 1 << 40
 
@@ -361,7 +363,12 @@ class _Case:
 
 class _Budget:
     def __init__(self, looks: int) -> None:
-        self.looks = looks
+        self._looks = looks
+
+    def spend(self, looks: int) -> bool:
+        """Whether there was as much left."""
+        self._looks -= looks
+        return self._looks >= 0
 
 
 class _Board:
@@ -449,14 +456,43 @@ class _Answer:
     most: int
 
 
+def _caps(case: _Case, kind: int) -> Ints:
+    """Per node, members of the kind that it takes alone, constraints apart."""
+    wants, room = case.wants[kind], case.room
+    asked = np.flatnonzero(wants > 0)
+    each = (room[asked] // wants[asked][:, None]).min(axis=0, initial=_MANY)
+    caps: Ints = np.where(case.may[kind], np.clip(each, 0, case.members[kind]), 0)
+    return caps
+
+
+def _at_most(case: _Case, track: int) -> int:
+    """An upper bound of members that come with this constraint alone, without trying: no minimum ever rises
+    above that of the domains outside. For members alike only, else there is none.
+    """
+    if len(case.members) > 1:
+        return _MANY
+    value, caps = case.value[track], _caps(case, 0)
+    board = _Board(case, frozenset((track,)))
+    if track not in board.fed[0]:
+        return int(caps[board.open_to(0)].sum())
+    ceiling = 0 if case.few[track] else case.outside[track]
+    inside = value >= 0
+    if ceiling == _MANY or not case.counts_here[track][inside & (caps > 0)].all():
+        return _MANY
+    room = np.clip(case.skew[track] + ceiling - case.counts[track], 0, None)
+    takes = np.zeros(len(room), np.int64)
+    np.add.at(takes, value[inside], caps[inside])
+    return int(np.minimum(takes, room).sum())
+
+
 def _solved(case: _Case, tracks: frozenset[int], budget: _Budget) -> _Answer:
-    came, exact = _one_after_other(case, tracks)
+    came, exact = _one_after_other(case, tracks, budget)
     if came >= case.missing or exact:
         return _Answer(came >= case.missing, came)
     return _searched(case, tracks, budget, came)
 
 
-def _one_after_other(case: _Case, tracks: frozenset[int]) -> tuple[int, bool]:
+def _one_after_other(case: _Case, tracks: frozenset[int], budget: _Budget) -> tuple[int, bool]:
     """How many come when each goes to where fewest are, and whether no order brings more.
 
     That is so for members alike and one constraint that they raise themselves: who comes later never finds a
@@ -464,6 +500,8 @@ def _one_after_other(case: _Case, tracks: frozenset[int]) -> tuple[int, bool]:
     """
     board = _Board(case, tracks)
     while board.placed < case.missing and (move := board.best()) is not None:
+        if not budget.spend(1 + case.nodes // 4096):
+            return board.placed, False
         board.put(*move)
     moving = set(board.own[0]) & set(board.fed[0])
     return board.placed, len(case.members) == 1 and len(moving) <= 1
@@ -493,8 +531,7 @@ def _searched(case: _Case, tracks: frozenset[int], budget: _Budget, most: int) -
             board.put(*move, -1)
             continue
         seen.add(position)
-        budget.looks -= 1
-        if budget.looks <= 0:
+        if not budget.spend(1 + case.nodes // 8):
             return _Answer(None, most)
         path.append(move)
         open_moves.append(board.moves())
@@ -522,7 +559,11 @@ def _classes(case: _Case, tracks: frozenset[int]) -> list[int]:
 def _judged(case: _Case, budget: _Budget) -> tuple[Left, tuple[Why, int, int] | None]:
     """What holds in the domain and, for SPREAD, why, by which track, and how many can come."""
     every = frozenset(range(len(case.value)))
-    if _one_after_other(case, every)[0] >= case.missing:
+    short = [(most, track) for track in sorted(every) if (most := _at_most(case, track)) < case.missing]
+    if short:
+        enough = int(_caps(case, 0).sum()) >= case.missing
+        return (Left.SPREAD, _blamed(case, *min(short))) if enough else (Left.SMALL, None)
+    if _one_after_other(case, every, budget)[0] >= case.missing:
         return Left.FITS, None
     bare = _solved(case, frozenset(), budget)
     if bare.fits is not True:
@@ -534,11 +575,14 @@ def _judged(case: _Case, budget: _Budget) -> tuple[Left, tuple[Why, int, int] | 
         if answer.fits is not False:
             return (Left.FITS if answer.fits else Left.OPEN), None
         return Left.SPREAD, (Why.TOGETHER, 0, answer.most)
-    most, track = min(short)
+    return Left.SPREAD, _blamed(case, *min(short))
+
+
+def _blamed(case: _Case, most: int, track: int) -> tuple[Why, int, int]:
     usable = np.stack([may for may, own in zip(case.may, case.own, strict=True) if track in own]).any(axis=0)
     if not (case.value[track][usable] >= 0).any():
-        return Left.SPREAD, (Why.UNLABELLED, track, most)
-    return Left.SPREAD, (Why.MIN_DOMAINS if case.few[track] else Why.SKEW, track, most)
+        return Why.UNLABELLED, track, most
+    return Why.MIN_DOMAINS if case.few[track] else Why.SKEW, track, most
 
 
 def _limit(tracks: Sequence[_Track], blamed: tuple[Why, int, int]) -> Limit:
