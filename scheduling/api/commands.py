@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest
 from ninja import Header
 
 from scheduling.api.auth import caller
+from scheduling.api.errors import problem
 from scheduling.api.schemas import OutcomeOut, RecordedOut
 from scheduling.models import Cluster
 from scheduling.selectors import clusters
@@ -46,4 +47,10 @@ def outcome(done: Outcome) -> OutcomeOut:
         RecordedOut(seq=done.first_seq + place, type=type(event).__name__)
         for place, event in enumerate(done.events)
     ]
-    return OutcomeOut(first_seq=done.first_seq, last_seq=done.last_seq, repeated=done.repeated, events=events)
+    return OutcomeOut(
+        first_seq=done.first_seq,
+        last_seq=done.last_seq,
+        repeated=done.repeated,
+        events=events,
+        notices=[problem(notice) for notice in done.notices],
+    )

@@ -23,17 +23,19 @@ from typing import Any
 from django.core.exceptions import RequestDataTooBig
 from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from scheduling.api.schemas import ErrorCode, ErrorOut, ProblemOut
+from scheduling.api.schemas import ErrorCode, ErrorOut, FirstOut, ProblemOut
 from scheduling.ledger.archives import Archived
 from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.binary import is_held
 from scheduling.ledger.codec import UnknownEvent
-from scheduling.ledger.store import CommandReused, ConflictingAppend
+from scheduling.ledger.store import CommandReused, ConflictingAppend, to_datetime
 from scheduling.projections.writer import TablesBehind
-from scheduling.services.problems import NOT_FOUND, Problem, Refused
+from scheduling.services import first_come
+from scheduling.services.problems import DUPLICATE, NOT_FOUND, First, Problem, Refused
 
 CODES: dict[int, ErrorCode] = {
     400: "undecodable",
@@ -79,6 +81,18 @@ def problem(found: Problem) -> ProblemOut:
         path=found.path,
         reason=found.reason,
         message=found.message,
+        first=None if found.first is None else _first(found.first),
+    )
+
+
+def _first(found: First) -> FirstOut:
+    return FirstOut(
+        cluster=found.cluster,
+        seq=found.seq,
+        type=found.type,
+        actor=found.actor,
+        recorded_at=to_datetime(found.at),
+        href=reverse("event", args=[found.cluster, found.seq]),
     )
 
 
@@ -86,7 +100,7 @@ def _answer(
     api: NinjaAPI, request: HttpRequest, status: int, message: str, problems: Iterable[ProblemOut] = ()
 ) -> HttpResponse:
     body = ErrorOut(code=CODES.get(status, "error"), message=message, problems=list(problems))
-    response = api.create_response(request, body.model_dump(), status=status)
+    response = api.create_response(request, body.model_dump(exclude_none=True), status=status)
     if status == 401:
         response["WWW-Authenticate"] = "Bearer"
     return response
@@ -96,7 +110,7 @@ def _parameter(error: dict[str, Any]) -> ProblemOut:
     """A fault that the schema found, with the path as the caller wrote it, without ninja's wrapping."""
     where, *rest = [str(part) for part in error["loc"]]
     path = ".".join(rest[1:] if where == "body" and len(rest) > 1 else rest)
-    return ProblemOut(kind="", path=path, reason=error["type"], message=error["msg"])
+    return ProblemOut(kind="", path=path, reason=error["type"], message=error["msg"], first=None)
 
 
 def _later(response: HttpResponse) -> HttpResponse:
@@ -148,7 +162,9 @@ def install(api: NinjaAPI) -> None:
 
     @api.exception_handler(CommandReused)
     def reused(request: HttpRequest, error: CommandReused) -> HttpResponse:
-        return _answer(api, request, 409, "This Idempotency-Key was already used for another request.")
+        message = "This Idempotency-Key was already used for another request."
+        before = Problem("", "", "", "Idempotency-Key", DUPLICATE, message, first_come.reused(error))
+        return _answer(api, request, 409, message, [problem(before)])
 
     @api.exception_handler(ValidationError)
     def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:

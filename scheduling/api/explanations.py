@@ -9,7 +9,7 @@ from ninja import Field, Query, Router, Schema
 
 from scheduling.api.auth import VIEW, access
 from scheduling.api.commands import find_cluster
-from scheduling.api.errors import errors
+from scheduling.api.errors import errors, problem
 from scheduling.api.moments import find_moment
 from scheduling.api.remedies import (
     CensusOut,
@@ -21,7 +21,7 @@ from scheduling.api.remedies import (
     obstacles_out,
     upstream_out,
 )
-from scheduling.api.schemas import AmountOut, Resources, Seq
+from scheduling.api.schemas import AmountOut, LostToOut, ProblemOut, Resources, Seq, lost_to_out
 from scheduling.engine.decision import Decision, DomainCount, ShapeCount
 from scheduling.services.explain import Investigation, investigate
 from scheduling.wording import decisions
@@ -112,6 +112,13 @@ class ExplanationOut(Schema):
     changes: list[ChangeSetOut] = Field(
         description="The few smallest changes that would make the group run, smallest first."
     )
+    spread: list[ProblemOut] = Field(
+        description="What topology spread constraints of members that are to come rule out. With a reason: "
+        "no domain is left, as a submission would be told."
+    )
+    lost_to: LostToOut | None = Field(
+        description="The PodGroup that took, in the cycle of the last decision, the room this one fitted in."
+    )
     upstream: UpstreamOut
 
 
@@ -187,6 +194,8 @@ def explanation_out(found: Investigation) -> ExplanationOut:
         census=census_out(explanation.census),
         obstacles=obstacles_out(explanation.obstacles),
         changes=change_sets_out(found.changes, decision.topology_key if decision.enforced else ""),
+        spread=[problem(told) for told in explanation.spread.all],
+        lost_to=lost_to_out(explanation.lost_to),
         upstream=upstream_out(found.comparison),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from django.http import Http404, HttpRequest
 from ninja import Query, Router, Status
@@ -14,20 +14,23 @@ from scheduling.api.commands import IdempotencyKey, actor, command_id, find_clus
 from scheduling.api.errors import errors
 from scheduling.api.schemas import (
     AmountOut,
-    LostToOut,
     MemberOut,
     OutcomeOut,
     PodGroupDetailOut,
     PodGroupOut,
     PodGroupsOut,
     QueueOut,
+    SpreadIn,
     WorkloadIn,
+    lost_to_out,
 )
+from scheduling.engine.turns import Turn
 from scheduling.ledger.store import to_datetime
 from scheduling.models import Cluster, PodGroupRow, PodRow
 from scheduling.selectors import pod_groups as selectors
 from scheduling.services import workloads as services
 from scheduling.services.standing import Standing, standings
+from scheduling.services.state import state_of
 from scheduling.services.workloads import MemberTemplate, WorkloadForm
 
 router = Router(tags=["podgroups"])
@@ -36,10 +39,16 @@ router = Router(tags=["podgroups"])
 def pod_groups_out(cluster: Cluster, rows: Sequence[PodGroupRow]) -> list[PodGroupOut]:
     """With the domains of those that run without a decision of ours."""
     running = selectors.bound_domains(cluster, rows)
-    return [_pod_group_out(row, row.domain or running.get(row.key, "")) for row in rows]
+    turns = state_of(cluster).turns
+    return [
+        _pod_group_out(
+            row, row.domain or running.get(row.key, ""), None if row.closed else turns.get(row.key)
+        )
+        for row in rows
+    ]
 
 
-def _pod_group_out(row: PodGroupRow, domain: str) -> PodGroupOut:
+def _pod_group_out(row: PodGroupRow, domain: str, turn: Turn | None) -> PodGroupOut:
     return PodGroupOut(
         namespace=row.namespace,
         name=row.name,
@@ -64,6 +73,7 @@ def _pod_group_out(row: PodGroupRow, domain: str) -> PodGroupOut:
         close_reason=row.close_reason,
         created_at=row.created_at,
         waiting_since=row.waiting_since,
+        lost_to=lost_to_out(turn.lost_to if turn is not None else None),
         decision_seq=row.decision_seq,
         changed_seq=row.changed_seq,
     )
@@ -139,6 +149,7 @@ def submit(
                 requests=template.requests,
                 node_selector=template.node_selector,
                 tolerations=tuple(toleration.model_dump() for toleration in template.tolerations),
+                spread=tuple(_spread(rule) for rule in template.spread),
             )
             for template in body.templates
         ),
@@ -150,6 +161,18 @@ def submit(
         command_id=command_id(request, idempotency_key),
     )
     return Status(201, outcome(done))
+
+
+def _spread(rule: SpreadIn) -> dict[str, Any]:
+    """As in a pod's spec."""
+    written: dict[str, Any] = {
+        "topologyKey": rule.topology_key,
+        "maxSkew": rule.max_skew,
+        "whenUnsatisfiable": rule.when_unsatisfiable,
+        "nodeAffinityPolicy": rule.node_affinity_policy,
+        "nodeTaintsPolicy": rule.node_taints_policy,
+    }
+    return written | ({"minDomains": rule.min_domains} if rule.min_domains is not None else {})
 
 
 @router.post(
@@ -199,16 +222,12 @@ def get_pod_group(
 
 
 def _queue_out(standing: Standing) -> QueueOut:
-    lost_to = None
-    if standing.lost_to is not None:
-        namespace, _, name = standing.lost_to.key.partition("/")
-        lost_to = LostToOut(namespace=namespace, name=name, seq=standing.lost_to.seq)
     return QueueOut(
         attempts=standing.attempts,
         decided_at=None if standing.decided_at is None else to_datetime(standing.decided_at),
         woken_by=standing.woken_by,
         retry_at=None if standing.retry_at is None else to_datetime(standing.retry_at),
-        lost_to=lost_to,
+        lost_to=lost_to_out(standing.lost_to),
     )
 
 

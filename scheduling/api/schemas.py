@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 from ninja import Field, Schema
 from pydantic import ConfigDict
 
+from scheduling.engine.turns import LostTo
+
 Resources = Annotated[
     dict[str, int],
     Field(
@@ -39,6 +41,17 @@ ErrorCode = Literal[
 ]
 
 
+class FirstOut(Schema):
+    """The event of another command or decision that came first."""
+
+    cluster: str
+    seq: int
+    type: str
+    actor: str
+    recorded_at: datetime
+    href: str = Field(description="Its page in the console.")
+
+
 class ProblemOut(Schema):
     """One fault of the input: which object, which field, and why."""
 
@@ -50,6 +63,9 @@ class ProblemOut(Schema):
         "", description="FieldValueRequired, FieldValueInvalid, FieldValueForbidden, Undecodable, ..."
     )
     message: str
+    first: FirstOut | None = Field(
+        None, description="Where it is so because somebody else came first: the event of that."
+    )
 
 
 class ErrorOut(Schema):
@@ -137,6 +153,9 @@ class OutcomeOut(Schema):
         description="True when the Idempotency-Key was seen before: this is the first answer again."
     )
     events: list[RecordedOut]
+    notices: list[ProblemOut] = Field(
+        [], description="Worth knowing of what was taken, without reasons; only the first time."
+    )
 
 
 # ---------------------------------------------------------------- nodes
@@ -190,6 +209,12 @@ class AmountOut(Schema):
     amount: int
 
 
+class LostToOut(Schema):
+    namespace: str
+    name: str
+    seq: int = Field(description="The event that placed it.")
+
+
 class PodGroupOut(Schema):
     namespace: str
     name: str
@@ -216,6 +241,9 @@ class PodGroupOut(Schema):
     close_reason: str
     created_at: datetime | None
     waiting_since: datetime | None
+    lost_to: LostToOut | None = Field(
+        description="The PodGroup that took, in the cycle of the last decision, the room this one fitted in."
+    )
     decision_seq: int | None = Field(description="The event that holds the last decision.")
     changed_seq: Seq
 
@@ -235,10 +263,11 @@ class MemberOut(Schema):
     requests: Resources
 
 
-class LostToOut(Schema):
-    namespace: str
-    name: str
-    seq: int = Field(description="The event that placed it.")
+def lost_to_out(lost_to: LostTo | None) -> LostToOut | None:
+    if lost_to is None:
+        return None
+    namespace, _, name = lost_to.key.partition("/")
+    return LostToOut(namespace=namespace, name=name, seq=lost_to.seq)
 
 
 class QueueOut(Schema):
@@ -267,6 +296,17 @@ class TolerationIn(Schema):
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
 
 
+class SpreadIn(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+    topology_key: str
+    max_skew: int = Field(1, ge=1)
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "DoNotSchedule"
+    min_domains: int | None = Field(None, ge=1, description="With DoNotSchedule only.")
+    node_affinity_policy: Literal["Honor", "Ignore"] = "Honor"
+    node_taints_policy: Literal["Honor", "Ignore"] = "Ignore"
+
+
 class MemberTemplateIn(Schema):
     """Members of one shape."""
 
@@ -279,6 +319,9 @@ class MemberTemplateIn(Schema):
     )
     node_selector: dict[str, str] = {}
     tolerations: list[TolerationIn] = []
+    spread: list[SpreadIn] = Field(
+        [], description="Topology spread constraints; the members of the PodGroup are what is spread."
+    )
 
 
 class WorkloadIn(Schema):

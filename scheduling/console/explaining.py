@@ -203,6 +203,8 @@ def _explained(explanation: Explanation, status: str, *, every_domain: bool = Fa
         "census": explanation.census,
         "census_rows": census.rows(explanation.census) if explanation.census else [],
         "waits": waits(decision),
+        "spread": explanation.spread.all,
+        "lost_to": explanation.lost_to,
     }
 
 

@@ -69,11 +69,14 @@ def bar(node: Node, wanted: Eligibility) -> Bar:
         return Bar.NOT_READY
     if node.unschedulable and not tolerated(CORDON, wanted.tolerations):
         return Bar.CORDONED
-    if node.taints and any(
-        taint.effect in _REPELLING and not tolerated(taint, wanted.tolerations) for taint in node.taints
-    ):
+    if node.taints and repelled(node, wanted.tolerations):
         return Bar.TAINT
     return Bar.NONE
+
+
+def repelled(node: Node, tolerations: tuple[Toleration, ...]) -> bool:
+    """Whether a taint of the node keeps such members off; a cordon is no taint here."""
+    return any(taint.effect in _REPELLING and not tolerated(taint, tolerations) for taint in node.taints)
 
 
 def tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:

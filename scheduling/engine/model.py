@@ -93,6 +93,25 @@ class PodTerm:
 
 
 @dataclass(frozen=True, slots=True)
+class SpreadConstraint:
+    """One topology spread constraint: of pods like ``selector`` (as ``PodTerm.selector``), in the pod's own
+    namespace, no domain of ``topology_key`` may hold more than ``max_skew`` above the one that holds fewest.
+
+    ``hard``: DoNotSchedule; else ScheduleAnyway, a preference. ``min_domains``: while there are fewer domains
+    the fewest counts as 0. ``honors_affinity``, ``honors_taints``: whether nodes that the pod's node selector
+    and affinity, or its tolerations, rule out are left out of the count.
+    """
+
+    topology_key: str
+    max_skew: int
+    selector: tuple[Requirement, ...] | None
+    hard: bool = True
+    min_domains: int = 1
+    honors_affinity: bool = True
+    honors_taints: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Shape:
     """What one member asks for. Members of one shape are interchangeable, unless terms see their labels.
 
@@ -100,7 +119,8 @@ class Shape:
     ``unmodelled``: what the pod uses that the engine does not model (``volumes``, ``resourceClaims``,
     ``topologySpread``), sorted. ``podAffinity``, ``podAntiAffinity`` and ``hostPorts`` stand there in logs
     written before these were modelled, the first two also for terms that select namespaces by labels.
-    ``host_ports``, ``pod_affinity``, ``pod_anti_affinity``: required ones only, sorted.
+    ``host_ports``, ``pod_affinity``, ``pod_anti_affinity``: required ones only, sorted. ``spread``: all
+    constraints, in the order of the pod's spec; () in logs written before they were kept.
     """
 
     requests: tuple[tuple[str, int], ...]
@@ -109,6 +129,7 @@ class Shape:
     host_ports: tuple[HostPort, ...] = ()
     pod_affinity: tuple[PodTerm, ...] = ()
     pod_anti_affinity: tuple[PodTerm, ...] = ()
+    spread: tuple[SpreadConstraint, ...] = ()
 
     @property
     def pairwise(self) -> bool:

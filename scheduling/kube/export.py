@@ -8,7 +8,16 @@ from typing import Any
 
 import yaml
 
-from scheduling.engine.model import Eligibility, Node, Pod, PodGroup, PodTerm, Requirement, Shape
+from scheduling.engine.model import (
+    Eligibility,
+    Node,
+    Pod,
+    PodGroup,
+    PodTerm,
+    Requirement,
+    Shape,
+    SpreadConstraint,
+)
 from scheduling.kube.nodes import CORDON_TAINT
 from scheduling.kube.pod_groups import ELASTIC, PROTECTED, QUEUE
 
@@ -47,8 +56,9 @@ def pod_manifest(pod: Pod) -> dict[str, Any]:
     metadata = _metadata(pod.namespace, pod.name, pod.uid, pod.labels, pod.created)
     if pod.terminating:
         metadata["deletionTimestamp"] = _time(pod.created)
-    if pod.shape.unmodelled:
-        metadata["annotations"] = {_UNMODELLED: ",".join(pod.shape.unmodelled)}
+    missing = [part for part in pod.shape.unmodelled if part != "topologySpread" or not pod.shape.spread]
+    if missing:
+        metadata["annotations"] = {_UNMODELLED: ",".join(missing)}
     requests = {name: quantity(name, amount) for name, amount in pod.shape.requests if name != "pods"}
     limits = {name: text for name, text in requests.items() if "/" in name or name.startswith("hugepages-")}
     resources = {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
@@ -70,6 +80,8 @@ def pod_manifest(pod: Pod) -> dict[str, Any]:
     spec.update(_eligibility(pod.shape.eligibility))
     if pod.shape.pod_affinity or pod.shape.pod_anti_affinity:
         spec["affinity"] = {**spec.get("affinity", {}), **_pod_terms(pod.shape)}
+    if pod.shape.spread:
+        spec["topologySpreadConstraints"] = [_spread(constraint) for constraint in pod.shape.spread]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -182,15 +194,36 @@ def _pod_terms(shape: Shape) -> dict[str, Any]:
 
 
 def _pod_term(term: PodTerm) -> dict[str, Any]:
-    written: dict[str, Any] = {"topologyKey": term.topology_key}
-    if term.selector is not None:
-        expressions = [_requirement(item) for item in term.selector]
-        written["labelSelector"] = {"matchExpressions": expressions} if expressions else {}
+    written: dict[str, Any] = {"topologyKey": term.topology_key, **_label_selector(term.selector)}
     if term.namespaces is None:
         written["namespaceSelector"] = {}
     elif term.namespaces:
         written["namespaces"] = list(term.namespaces)
     return written
+
+
+def _spread(constraint: SpreadConstraint) -> dict[str, Any]:
+    """Fields that an API server leaves to their defaults are written only when they say something else."""
+    written: dict[str, Any] = {
+        "maxSkew": constraint.max_skew,
+        "topologyKey": constraint.topology_key,
+        "whenUnsatisfiable": "DoNotSchedule" if constraint.hard else "ScheduleAnyway",
+        **_label_selector(constraint.selector),
+    }
+    if constraint.min_domains != 1:
+        written["minDomains"] = constraint.min_domains
+    if not constraint.honors_affinity:
+        written["nodeAffinityPolicy"] = "Ignore"
+    if constraint.honors_taints:
+        written["nodeTaintsPolicy"] = "Honor"
+    return written
+
+
+def _label_selector(selector: tuple[Requirement, ...] | None) -> dict[str, Any]:
+    if selector is None:
+        return {}
+    expressions = [_requirement(item) for item in selector]
+    return {"labelSelector": {"matchExpressions": expressions} if expressions else {}}
 
 
 def _requirement(item: Requirement) -> dict[str, Any]:

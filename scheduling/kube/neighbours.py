@@ -97,10 +97,10 @@ def _address(port: Mapping[str, Any], path: str) -> str:
 def _term(item: Mapping[str, Any], path: str, labels: Labels) -> PodTerm | None:
     key = string(item.get("topologyKey"), f"{path}.topologyKey")
     checked(key, f"{path}.topologyKey", label_key_problem(key))
-    selector = _selector(item.get("labelSelector"), f"{path}.labelSelector")
-    own = _own_values(item, path, dict(labels))
+    selector = read_selector(item.get("labelSelector"), f"{path}.labelSelector")
+    own = own_values(item, path, dict(labels), (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")))
     if selector is not None:
-        selector = _canonical((*selector, *own))
+        selector = canonical((*selector, *own))
     namespaces, known = _namespaces(item, path)
     return PodTerm(key, selector, namespaces) if known else None
 
@@ -111,7 +111,7 @@ def _namespaces(item: Mapping[str, Any], path: str) -> tuple[tuple[str, ...] | N
     named = {string(name, f"{where}[{n}]") for n, name in enumerate(sequence(item.get("namespaces"), where))}
     for name in sorted(named):
         checked(name, where, dns_label_problem(name))
-    selector = _selector(item.get("namespaceSelector"), f"{path}.namespaceSelector")
+    selector = read_selector(item.get("namespaceSelector"), f"{path}.namespaceSelector")
     if selector is None:
         return tuple(sorted(named)), True
     if not selector:
@@ -121,9 +121,14 @@ def _namespaces(item: Mapping[str, Any], path: str) -> tuple[tuple[str, ...] | N
     return (), False
 
 
-def _own_values(item: Mapping[str, Any], path: str, labels: Mapping[str, str]) -> list[Requirement]:
+def own_values(
+    item: Mapping[str, Any], path: str, labels: Mapping[str, str], wanted: Iterable[tuple[str, str]]
+) -> list[Requirement]:
+    """Requirements with the pod's own values of the labels that a field lists; ``wanted``: fields with the
+    operator they stand for.
+    """
     found: list[Requirement] = []
-    for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+    for field, operator in wanted:
         where = f"{path}.{field}"
         for n, value in enumerate(sequence(item.get(field), where)):
             key = string(value, f"{where}[{n}]")
@@ -133,8 +138,8 @@ def _own_values(item: Mapping[str, Any], path: str, labels: Mapping[str, str]) -
     return found
 
 
-def _selector(value: object, path: str) -> tuple[Requirement, ...] | None:
-    """All of it as requirements; None when absent."""
+def read_selector(value: object, path: str) -> tuple[Requirement, ...] | None:
+    """All of a label selector as requirements; None when absent."""
     if value is None:
         return None
     body = mapping(value, path)
@@ -142,10 +147,11 @@ def _selector(value: object, path: str) -> tuple[Requirement, ...] | None:
     found = [Requirement(key, "In", (text,)) for key, text in labels]
     for item, where in objects(body.get("matchExpressions"), f"{path}.matchExpressions"):
         found.append(_requirement(item, where))
-    return _canonical(found)
+    return canonical(found)
 
 
-def _canonical(found: Iterable[Requirement]) -> tuple[Requirement, ...]:
+def canonical(found: Iterable[Requirement]) -> tuple[Requirement, ...]:
+    """In one order, each once."""
     return tuple(sorted(set(found), key=repr))
 
 

@@ -12,6 +12,7 @@ from scheduling.kube.metadata import read_metadata
 from scheduling.kube.names import dns_subdomain_problem
 from scheduling.kube.neighbours import read_host_ports, read_pod_terms
 from scheduling.kube.requests import effective_requests
+from scheduling.kube.spread import read_spread
 
 Remark = tuple[str, str]
 
@@ -57,13 +58,18 @@ def read_pod(body: Mapping[str, Any]) -> tuple[Pod, list[Remark]]:
         checked(node, "spec.nodeName", dns_subdomain_problem(node))
     affinity, beyond_affinity = read_pod_terms(spec, "podAffinity", metadata.labels)
     anti_affinity, beyond_anti_affinity = read_pod_terms(spec, "podAntiAffinity", metadata.labels)
+    spread = read_spread(spec, metadata.labels)
+    unmodelled = {*_unmodelled(spec), *beyond_affinity, *beyond_anti_affinity}
+    if any(constraint.hard for constraint in spread):
+        unmodelled.add("topologySpread")
     shape = Shape(
         requests=effective_requests(spec),
         eligibility=read_eligibility(spec),
-        unmodelled=tuple(sorted({*_unmodelled(spec), *beyond_affinity, *beyond_anti_affinity})),
+        unmodelled=tuple(sorted(unmodelled)),
         host_ports=read_host_ports(spec),
         pod_affinity=affinity,
         pod_anti_affinity=anti_affinity,
+        spread=spread,
     )
     pod = Pod(
         namespace=metadata.namespace,
@@ -99,9 +105,6 @@ def _unmodelled(spec: Mapping[str, Any]) -> set[str]:
         used.add("volumes")
     if sequence(spec.get("resourceClaims"), "spec.resourceClaims"):
         used.add("resourceClaims")
-    for rule, path in objects(spec.get("topologySpreadConstraints"), "spec.topologySpreadConstraints"):
-        if string(rule.get("whenUnsatisfiable"), f"{path}.whenUnsatisfiable") != "ScheduleAnyway":
-            used.add("topologySpread")
     return used
 
 

@@ -96,13 +96,16 @@ class ConflictingAppend(Exception):
 
 
 class CommandReused(Exception):
-    """A command id that stood for another request, or for that of another actor, is used again."""
+    """A command id that stood for another request, or for that of another actor, is used again. ``first`` to
+    ``last``: what was written then; nothing if ``first`` is greater.
+    """
 
-    def __init__(self, stream_id: int, command_id: str) -> None:
+    def __init__(self, stream_id: int, command_id: str, first: int, last: int) -> None:
         super().__init__(
             f"command id {command_id!r} was already used in stream {stream_id} for another request"
         )
         self.stream_id, self.command_id = stream_id, command_id
+        self.first, self.last = first, last
 
 
 class UnknownStream(LookupError):
@@ -416,7 +419,7 @@ def _repeated(
     if command is None:
         return None
     if command[0] != fingerprint:
-        raise CommandReused(stream_id, command_id)
+        raise CommandReused(stream_id, command_id, command[1], command[2])
     return Appended(command[1], command[2], repeated=True)
 
 

@@ -24,6 +24,8 @@ UPCASTERS: dict[str, Steps] = {
     "NodeUpdated": {1: _same},  # changes: zones were not there to change
     "PodGroupCreated": {1: _same},  # why, checkpoint: nobody said; the group's annotations: none were read
     "PodGroupUpdated": {1: _same},  # changes: annotations were not there to change
+    "PodAdded": {1: _same},  # pod.shape.spread: was not kept
+    "PodUpdated": {1: _same},  # changes: nor in a shape that changed
     # engine: it was the first one; decided_on: not told
     "PodGroupPlaced": {1: _same},
     "PodGroupUnschedulable": {1: lambda body: body | {"lost_to": None}, 2: _same},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from django.db import IntegrityError, transaction
@@ -16,6 +16,7 @@ from scheduling.ledger import fold, store
 from scheduling.ledger.archives import Archived
 from scheduling.ledger.events import ClusterRegistered, Event
 from scheduling.models import Cluster
+from scheduling.services import first_come
 from scheduling.services.execute import Outcome, append_and_project, execute, now_ms, outcome_of
 from scheduling.services.gates import completed_gates, proposed_gates, unknown_gates
 from scheduling.services.importing import COMPLETE_KINDS, ImportOptions, ImportPlan, plan_import
@@ -100,24 +101,39 @@ def preview_import(*, name: str, request: ImportRequest) -> ImportReport:
 
 def set_gate(*, cluster: Cluster, gate: str, enabled: bool, actor: str, command_id: str = "") -> Outcome:
     """Switch a feature gate; nothing is written when it is so already. Raises Refused for an unknown gate."""
-    return execute(
+    done = execute(
         cluster,
         lambda state, _: gate_events(state, gate, enabled),
         actor=actor,
         command_id=command_id,
         request=f"gate {gate} {enabled}",
     )
+    what = f"{gate} is {'on' if enabled else 'off'} already"
+    return _or_already(cluster, done, f"gates.{gate}", what, "FeatureGateChanged", gate)
 
 
 def set_mode(*, cluster: Cluster, mode: str, actor: str, command_id: str = "") -> Outcome:
     """Make a simulated cluster observed, or the reverse. Raises Refused for an unknown mode."""
-    return execute(
+    done = execute(
         cluster,
         lambda state, _: mode_events(state, mode),
         actor=actor,
         command_id=command_id,
         request=f"mode {mode}",
     )
+    return _or_already(cluster, done, "mode", f"the cluster is {mode} already", "ClusterModeChanged", mode)
+
+
+def _or_already(
+    cluster: Cluster, done: Outcome, path: str, message: str, changed_by: str, value: str
+) -> Outcome:
+    """With a notice where nothing had to be written: since when it is so, and by whom."""
+    if done.events or done.repeated:
+        return done
+    first = first_come.newest(
+        cluster, "cluster", "", "", (changed_by,), lambda event: f'"{value}"' in event.body
+    ) or first_come.newest(cluster, "cluster", "", cluster.name, ("ClusterRegistered",))
+    return replace(done, notices=(Problem("Cluster", "", cluster.name, path, "", message, first),))
 
 
 def proposed_mode(manifests: Manifests) -> str:

@@ -17,6 +17,8 @@ from scheduling.ledger.signals import append_reached
 from scheduling.ledger.store import Appended, ConflictingAppend, Standing
 from scheduling.models import Cluster, StreamHead
 from scheduling.projections import writer
+from scheduling.services import first_come
+from scheduling.services.problems import Problem, Refused
 from scheduling.services.state import at_head, save_with
 
 Decide = Callable[[ClusterState, int], Sequence[Event]]
@@ -29,7 +31,7 @@ OPTIMISTIC_TRIES = 3
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """``events`` went to ``first_seq``..``last_seq``; ``first_seq > last_seq`` when nothing had to be
-    written.
+    written. ``notices``: what is worth knowing of it, told by the command itself the first time.
 
     ``repeated``: the command had been carried out before, and this is what it did then; ``events`` is empty
     when these are archived.
@@ -39,6 +41,7 @@ class Outcome:
     last_seq: int
     repeated: bool
     events: tuple[Event, ...]
+    notices: tuple[Problem, ...] = ()
 
 
 def now_ms() -> int:
@@ -51,8 +54,16 @@ def execute(
     """Carry a command out on the head of the cluster's log, once for each ``command_id`` ("": a new one).
 
     ``request``: what is asked, so that a command id is not used for two things. Raises Refused, and
-    ``store.CommandReused`` for a command id that stood for another request.
+    ``store.CommandReused`` for a command id that stood for another request. A problem that is there because
+    somebody else came first names that event.
     """
+    try:
+        return _execute(cluster, decide, actor, command_id, request)
+    except Refused as refused:
+        raise Refused(first_come.named(cluster, refused.problems)) from None
+
+
+def _execute(cluster: Cluster, decide: Decide, actor: str, command_id: str, request: str) -> Outcome:
     stream_id: int = cluster.pk
     command = command_id or uuid4().hex
     done = store.find_command(stream_id, command, actor=actor, request=request)

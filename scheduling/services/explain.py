@@ -4,7 +4,7 @@ anew on the state at the head, or at an event of the past, nothing written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from scheduling.engine.census import Census, census
@@ -15,10 +15,12 @@ from scheduling.engine.obstacles import Obstacle, obstacles
 from scheduling.engine.profiles.compare import Comparison, compare
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
+from scheduling.engine.turns import LostTo
 from scheduling.models import Cluster
 from scheduling.selectors import past_states
 from scheduling.services.foreseeing import Foreseen, foresee
 from scheduling.services.problems import NOT_FOUND, Problem, Refused
+from scheduling.services.spreading import Told, told
 from scheduling.services.state import state_of
 
 NEAR = 10
@@ -30,7 +32,8 @@ class Explanation:
     """``seq``: the event after which the decision holds; ``at``: when it was asked. ``census``: of a group
     that was evaluated and found no place. ``observed``: nothing of it is ever bound by us. ``after``,
     ``complete``: see ``foreseeing.Foreseen``. ``schedulers``: those that waiting members ask for, but for the
-    default one.
+    default one. ``spread``: what topology spread constraints of members that are to come leave.
+    ``lost_to``: who took its room, as its last decision told.
     """
 
     decision: Decision
@@ -42,6 +45,8 @@ class Explanation:
     after: tuple[str, ...] = ()
     complete: bool = True
     schedulers: tuple[str, ...] = ()
+    spread: Told = field(default_factory=Told)
+    lost_to: LostTo | None = None
 
     @property
     def forecast(self) -> bool:
@@ -109,6 +114,7 @@ def _state(cluster: Cluster, key: str, seq: int | None = None) -> ClusterState:
 
 
 def _explanation(state: ClusterState, key: str, found: Foreseen) -> Explanation:
+    turn = state.turns.get(key)
     return Explanation(
         found.decision,
         state.seq,
@@ -119,4 +125,6 @@ def _explanation(state: ClusterState, key: str, found: Foreseen) -> Explanation:
         after=found.after,
         complete=found.complete,
         schedulers=tuple(sorted(roster(state, key).schedulers - {DEFAULT_SCHEDULER})),
+        spread=told(state, key),
+        lost_to=turn.lost_to if turn is not None else None,
     )

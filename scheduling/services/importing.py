@@ -30,6 +30,7 @@ from scheduling.ledger.events import (
     SnapshotImported,
     WorkloadAdded,
 )
+from scheduling.services import spreading
 from scheduling.services.import_notices import notices_of
 from scheduling.services.members import minted_uid, replacement
 from scheduling.services.problems import FORBIDDEN, INVALID, Problem
@@ -37,6 +38,9 @@ from scheduling.services.reading import refusals, remarks
 
 COMPLETE_KINDS = ("Node", "Pod", "PodGroup")
 """Kinds for which an import may say that what it does not hold is gone."""
+
+_SPREADING = 100
+"""PodGroups with topology spread constraints of which an import tells what these leave."""
 
 _IMMUTABLE = (
     ("policy", "spec.schedulingPolicy"),
@@ -359,7 +363,8 @@ class _Plan:
             events = [*first, *self.events, snapshot]
         # Those of the file and those of the whole cluster after it may say the same.
         whole = notices_of(self.nodes, self.pods.values(), self.groups.values())
-        notices = dict.fromkeys([*remarks(manifests), *self.notices, *whole])
+        spread = self._spread_notices(events, manifests)
+        notices = dict.fromkeys([*remarks(manifests), *self.notices, *whole, *spread])
         return ImportPlan(
             events=tuple(events),
             accepted=accepted,
@@ -371,6 +376,18 @@ class _Plan:
             refused=tuple(self.refused),
             notices=tuple(notices),
         )
+
+    def _spread_notices(self, events: Iterable[Event], manifests: Manifests) -> list[Problem]:
+        """Of the groups that the manifests hold members of: nothing is refused, the members are there."""
+        keys = sorted({pod.group_key for pod in manifests.pods if pod.group and pod.shape.spread})
+        if not keys:
+            return []
+        told = spreading.told_after(self.state, events, keys[:_SPREADING])
+        found = [*(replace(problem, reason="") for problem in told.problems), *told.notices]
+        if len(keys) > _SPREADING:
+            message = f"{len(keys) - _SPREADING} PodGroups more have constraints that were not looked at"
+            found.append(Problem("PodGroup", "", "", spreading.FIELD, "", message))
+        return found
 
 
 def next_generation(state: ClusterState, group: PodGroup, open_one: PodGroup | None, now_ms: int) -> PodGroup:

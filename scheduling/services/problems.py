@@ -17,11 +17,23 @@ there; Conflict: things stand so that it cannot be done).
 
 
 @dataclass(frozen=True, slots=True)
+class First:
+    """The event that came first, and so decided what a command found. ``at``: recorded, milliseconds."""
+
+    cluster: str
+    seq: int
+    type: str
+    actor: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong (or, as a notice, worth knowing) about one object.
 
     ``path``: the field as in a manifest (``spec.nodeName``) or a form (``templates[0].requests.cpu``), "" for
-    the whole object. ``reason``: a code as above, "" for a notice.
+    the whole object. ``reason``: a code as above, "" for a notice. ``first``: where it is so because of
+    another command or decision, the event of that.
     """
 
     kind: str
@@ -30,11 +42,15 @@ class Problem:
     path: str
     reason: str
     message: str
+    first: First | None = None
 
     def __str__(self) -> str:
         owner = f"{self.namespace}/{self.name}" if self.namespace else self.name
         where = " ".join(part for part in (self.kind, owner, self.path) if part)
-        return f"{where}: {self.message}" if where else self.message
+        message = self.message
+        if self.first is not None:
+            message += f" ({self.first.actor} came first: event {self.first.seq}, {self.first.type})"
+        return f"{where}: {message}" if where else message
 
 
 class Refused(Exception):

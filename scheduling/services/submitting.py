@@ -4,8 +4,9 @@ Pure.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,11 +15,15 @@ from scheduling.engine.state import ClusterState
 from scheduling.kube import manifests as kube
 from scheduling.kube.manifests import Manifests, Refusal
 from scheduling.ledger.events import Event, PodAdded, PodGroupCreated, WorkloadAdded
+from scheduling.services import spreading
 from scheduling.services.importing import next_generation
 from scheduling.services.members import minted_uid, only_simulated
 from scheduling.services.numa import zone_problems
 from scheduling.services.problems import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, Problem, Refused
 from scheduling.services.reading import refusals
+
+MEMBER_OF = "tas-console/podgroup"
+"""Label of members that a form made to be spread, so that the constraints can mean them."""
 
 MOST_MEMBERS = 10_000
 """More members than this in one form are a slip of the pen, and would be one event each."""
@@ -26,13 +31,16 @@ MOST_MEMBERS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class MemberTemplate:
-    """``count`` members alike. ``requests``: quantities as typed. ``tolerations``: as in a pod's spec."""
+    """``count`` members alike. ``requests``: quantities as typed. ``tolerations``: as in a pod's spec.
+    ``spread``: as topologySpreadConstraints there, without labelSelector: the members of the group are meant.
+    """
 
     role: str
     count: int
     requests: dict[str, str]
     node_selector: dict[str, str] = field(default_factory=dict)
     tolerations: tuple[dict[str, Any], ...] = ()
+    spread: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,25 @@ class WorkloadForm:
     templates: tuple[MemberTemplate, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """``notices``: what is worth knowing of what was not refused."""
+
+    events: list[Event]
+    notices: tuple[Problem, ...] = ()
+
+
 def submit_events(state: ClusterState, form: WorkloadForm, now_ms: int) -> list[Event]:
+    """The events of ``submission``."""
+    return submission(state, form, now_ms).events
+
+
+def submit_manifest_events(state: ClusterState, manifests: Manifests, now_ms: int) -> list[Event]:
+    """The events of ``manifest_submission``."""
+    return manifest_submission(state, manifests, now_ms).events
+
+
+def submission(state: ClusterState, form: WorkloadForm, now_ms: int) -> Submission:
     """A PodGroup and all its members. Raises Refused with the form's own field names as paths."""
     only_simulated(state, "workloads are submitted to the cluster itself")
     problems = _form_problems(form)
@@ -61,12 +87,19 @@ def submit_events(state: ClusterState, form: WorkloadForm, now_ms: int) -> list[
     if problems:
         raise Refused(problems)
     members: list[Pod] = []
+    template_of: dict[str, int] = {}
     for index, (template, pod) in enumerate(zip(form.templates, read.pods, strict=True)):
-        members += [replace(pod, name=_member_name(form, index, i)) for i in range(template.count)]
-    return _created(state, [read.pod_groups[0].group], members, now_ms, name_path="name")
+        made = [replace(pod, name=_member_name(form, index, i)) for i in range(template.count)]
+        members += made
+        template_of |= {one.name: index for one in made}
+    events = _created(state, [read.pod_groups[0].group], members, now_ms, name_path="name")
+    told = _spread(state, events, members, [])
+    if told.problems:
+        raise Refused(_at_templates(form, told.problems, template_of))
+    return Submission(events, tuple(_at_templates(form, told.notices, template_of)))
 
 
-def submit_manifest_events(state: ClusterState, manifests: Manifests, now_ms: int) -> list[Event]:
+def manifest_submission(state: ClusterState, manifests: Manifests, now_ms: int) -> Submission:
     """PodGroups, Pods and Workloads as new objects; what a server sets (uid, status) is not taken from the
     text.
     """
@@ -121,7 +154,18 @@ def submit_manifest_events(state: ClusterState, manifests: Manifests, now_ms: in
         if old != (new := replace(workload, uid=uid)):
             events.append(WorkloadAdded(new))
     groups = [read.group for read in manifests.pod_groups]
-    return events + _created(state, groups, manifests.pods, now_ms, name_path="metadata.name")
+    events += _created(state, groups, manifests.pods, now_ms, name_path="metadata.name")
+    told = _spread(state, events, manifests.pods, [group.key for group in groups])
+    if told.problems:
+        raise Refused(told.problems)
+    return Submission(events, told.notices)
+
+
+def _spread(
+    state: ClusterState, events: Iterable[Event], pods: Sequence[Pod], groups: Iterable[str]
+) -> spreading.Told:
+    keys = spreading.asked(state, pods, groups)
+    return spreading.told_after(state, events, keys) if keys else spreading.Told()
 
 
 def _created(
@@ -251,12 +295,18 @@ def _pod_manifest(form: WorkloadForm, index: int) -> dict[str, Any]:
         spec["nodeSelector"] = template.node_selector
     if template.tolerations:
         spec["tolerations"] = list(template.tolerations)
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"namespace": form.namespace, "name": _member_name(form, index, 0)},
-        "spec": spec,
-    }
+    metadata: dict[str, Any] = {"namespace": form.namespace, "name": _member_name(form, index, 0)}
+    if any(one.spread for one in form.templates):
+        metadata["labels"] = {MEMBER_OF: _label_value(form.name)}
+        spec["topologySpreadConstraints"] = [
+            {**rule, "labelSelector": {"matchLabels": metadata["labels"]}} for rule in template.spread
+        ]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _label_value(name: str) -> str:
+    """The name; what stands for it where a label value cannot be as long."""
+    return name if len(name) <= 63 else hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 _GROUP_FIELDS = (
@@ -271,6 +321,7 @@ _POD_FIELDS = (
     ("spec.containers[0].resources.limits", "requests"),
     ("spec.nodeSelector", "node_selector"),
     ("spec.tolerations", "tolerations"),
+    (spreading.FIELD, "spread"),
     ("metadata", "role"),
 )
 
@@ -296,10 +347,27 @@ def _in_form(form: WorkloadForm, refusals: Sequence[Refusal]) -> list[Problem]:
     return list(dict.fromkeys(problems))
 
 
+def _at_templates(
+    form: WorkloadForm, found: Iterable[Problem], template_of: Mapping[str, int]
+) -> list[Problem]:
+    """Problems of members, and of their group, at the fields of the form."""
+    return [
+        replace(
+            problem,
+            kind="PodGroup",
+            name=form.name,
+            path=f"templates[{template_of.get(problem.name, 0)}].{_renamed(problem.path, _POD_FIELDS)}",
+        )
+        for problem in found
+    ]
+
+
 def _renamed(path: str, fields: Iterable[tuple[str, str]]) -> str:
     for start, name in fields:
         if path.startswith(start):
             rest = path[len(start) :]
+            if name == "spread":
+                return name + rest.partition(".")[0]  # spread[1].maxSkew: the rule, which is one line there
             # requests[cpu] in a manifest's path is requests.cpu in the form's.
             inner = rest.strip("[].") if name == "requests" else ""
             return f"{name}.{inner}" if inner else name

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
 from scheduling.engine.state import ClusterState
@@ -11,12 +14,14 @@ from scheduling.ledger.events import Event
 from scheduling.models import Cluster
 from scheduling.services.execute import Outcome, execute, now_ms
 from scheduling.services.members import delete_member_events, end_group_events
+from scheduling.services.problems import Problem
 from scheduling.services.state import state_of
 from scheduling.services.submitting import (
     MemberTemplate,
+    Submission,
     WorkloadForm,
-    submit_events,
-    submit_manifest_events,
+    manifest_submission,
+    submission,
 )
 
 __all__ = [
@@ -36,35 +41,63 @@ def submit(*, cluster: Cluster, form: WorkloadForm, actor: str, command_id: str 
     A name that was used before gives the next generation. Raises Refused; paths are the form's fields.
     """
 
-    def events(state: ClusterState, now: int) -> list[Event]:
-        return submit_events(state, form, now)
+    def made(state: ClusterState, now: int) -> Submission:
+        return submission(state, form, now)
 
-    return execute(cluster, events, actor=actor, command_id=command_id, request=f"submit {form!r}")
+    return _submit(cluster, made, actor, command_id, f"submit {form!r}")
 
 
 def submit_manifests(*, cluster: Cluster, data: bytes, actor: str, command_id: str = "") -> Outcome:
     """PodGroups and Pods as new objects, all or none. Raises Refused; paths are the manifests' fields."""
     manifests = kube.read(data)
 
+    def made(state: ClusterState, now: int) -> Submission:
+        return manifest_submission(state, manifests, now)
+
+    return _submit(cluster, made, actor, command_id, f"submit {data!r}")
+
+
+def _submit(
+    cluster: Cluster,
+    made: Callable[[ClusterState, int], Submission],
+    actor: str,
+    command_id: str,
+    request: str,
+) -> Outcome:
+    notices: tuple[Problem, ...] = ()
+
     def events(state: ClusterState, now: int) -> list[Event]:
-        return submit_manifest_events(state, manifests, now)
+        nonlocal notices
+        found = made(state, now)
+        notices = found.notices
+        return found.events
 
-    return execute(cluster, events, actor=actor, command_id=command_id, request=f"submit {data!r}")
+    done = execute(cluster, events, actor=actor, command_id=command_id, request=request)
+    return replace(done, notices=notices)
 
 
-def preview_submit(*, cluster: Cluster, form: WorkloadForm) -> Decision:
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """``notices``: as of the submission itself."""
+
+    decision: Decision
+    notices: tuple[Problem, ...]
+
+
+def preview_submit(*, cluster: Cluster, form: WorkloadForm) -> Preview:
     """What would be decided about the form's group right now, before all others. Nothing is written. Raises
     Refused.
     """
     return preview(state_of(cluster), form, now_ms())
 
 
-def preview(state: ClusterState, form: WorkloadForm, now_ms: int) -> Decision:
+def preview(state: ClusterState, form: WorkloadForm, now_ms: int) -> Preview:
     """The pure half of ``preview_submit``."""
     ahead = state.fork()
-    for event in submit_events(state, form, now_ms):
+    made = submission(state, form, now_ms)
+    for event in made.events:
         fold.apply(ahead, event, state.seq)
-    return decide(ahead, f"{form.namespace}/{form.name}")
+    return Preview(decide(ahead, f"{form.namespace}/{form.name}"), made.notices)
 
 
 def end_group(*, cluster: Cluster, namespace: str, name: str, actor: str, command_id: str = "") -> Outcome:

@@ -95,6 +95,11 @@ def problem(value: object) -> str:
 
 
 @register.filter
+def came_first(value: object) -> str:
+    return problems.came_first(value)
+
+
+@register.filter
 def message(text: str) -> str:
     """What a reader of manifests said, in the reader's language where it is one of the common sentences."""
     return messages.translated(text)

@@ -38,6 +38,39 @@ SENTENCES = (
     _("1 node has no label %(key)s and belong to none of its domains: %(names)s"),
     _("%(number)s nodes have no label %(key)s and belong to none of its domains: %(names)s"),
     _("the value %(value)s of %(key)s spans %(number)s zones, yet it is one domain"),
+    _(
+        "at most %(number)s of %(need)s members can come: no order in which they come keeps the constraints "
+        "over %(key)s"
+    ),
+    _(
+        "at most %(number)s of %(need)s members can come into %(domains)s: no node that they may use there "
+        "carries %(key)s"
+    ),
+    _(
+        "at most %(number)s of %(need)s members can come into %(domains)s: maxSkew is %(skew)s over %(key)s, "
+        "and with %(there)s of at least %(least)s domains (minDomains) the fewest counts as 0"
+    ),
+    _(
+        "at most %(number)s of %(need)s members can come into %(domains)s: maxSkew is %(skew)s over %(key)s, "
+        "of whose %(there)s domains %(domain)s holds the fewest pods that match, %(fewest)s"
+    ),
+    _(
+        "at most %(number)s of %(need)s members can come into %(domains)s: each constraint can be met alone, "
+        "all together cannot"
+    ),
+    _("the node is cordoned already"),
+    _("the node is not cordoned"),
+    _("%(gate)s is on already"),
+    _("%(gate)s is off already"),
+    _("the cluster is simulated already"),
+    _("the cluster is observed already"),
+    _("this page was sent before, with something else in it; send it again to have this done too"),
+    _("there is no open PodGroup %(key)s"),
+    _("there is no pod with uid %(uid)s"),
+    _("there is no node %(name)s"),
+    _("the constraints leave %(number)s of %(most)s domains: %(domains)s"),
+    _("ScheduleAnyway over %(key)s is a preference: it is not looked at here"),
+    _("%(number)s PodGroups more have constraints that were not looked at"),
     _("%(value)s has characters that cannot be printed"),
     _("%(value)s must be a quantity such as 500m or 2Gi"),
     _("%(value)s must not be negative"),

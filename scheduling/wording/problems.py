@@ -27,10 +27,21 @@ def sentence(problem: Any) -> str:
     return gettext("%(why)s. %(message)s") % values if problem.message else f"{values['why']}."
 
 
+def notice(problem: Any) -> str:
+    """What is worth knowing of something that was taken, with the object it is about."""
+    return f"{subject(problem)}: {messages.translated(problem.message)}."
+
+
 def subject(problem: Any) -> str:
     """The object a problem is about, as ``kind namespace/name``."""
     name = f"{problem.namespace}/{problem.name}" if problem.namespace else problem.name
     return " ".join(part for part in (problem.kind, name) if part)
+
+
+def came_first(first: Any) -> str:
+    """The event of another command or decision that came first, for a link to it."""
+    values = {"actor": first.actor, "event": words.word(words.EVENT_TYPES, first.type), "seq": first.seq}
+    return gettext("%(actor)s came first (%(event)s): event %(seq)s") % values
 
 
 def reason(problem: Any) -> str:

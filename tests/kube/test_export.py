@@ -1,6 +1,7 @@
 """What is exported reads back as the same object, whoever reads it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -16,6 +17,7 @@ from scheduling.engine.model import (
     PodTerm,
     Requirement,
     Shape,
+    SpreadConstraint,
     Taint,
     Toleration,
 )
@@ -81,13 +83,31 @@ POD_TERMS = st.builds(
 PORTS = st.tuples(
     st.sampled_from(["TCP", "UDP", "SCTP"]), st.sampled_from(["0.0.0.0", "10.0.0.1"]), st.integers(1, 65535)
 )
+HARD = st.builds(
+    SpreadConstraint,
+    KEYS,
+    st.integers(1, 2**31 - 1),
+    st.none() | canonical(REQUIREMENTS),
+    st.just(True),
+    st.integers(1, 2**31 - 1),
+    st.booleans(),
+    st.booleans(),
+)
+SOFT = st.builds(lambda one: replace(one, hard=False, min_domains=1), HARD)
+SPREADS = st.lists(HARD | SOFT, max_size=3, unique_by=lambda one: (one.topology_key, one.hard)).map(tuple)
 SHAPES = st.builds(
-    lambda amounts, *parts: Shape(tuple(sorted((amounts | {"pods": 1}).items())), parts[0], (), *parts[1:]),
+    lambda amounts, *parts: Shape(
+        tuple(sorted((amounts | {"pods": 1}).items())),
+        parts[0],
+        ("topologySpread",) if any(one.hard for one in parts[-1]) else (),
+        *parts[1:],
+    ),
     st.dictionaries(DEVICES, st.integers(1, AMOUNT_LIMIT - 1), max_size=3),
     ELIGIBILITIES,
     st.sets(PORTS, max_size=3).map(lambda ports: tuple(sorted(ports))),
     canonical(POD_TERMS),
     canonical(POD_TERMS),
+    SPREADS,
 )
 PODS = st.builds(
     Pod,
@@ -146,6 +166,16 @@ def test_a_pod_reads_back_as_the_same(pod):
 def test_what_cannot_be_written_is_said_in_an_annotation():
     pod = Pod("t", "p", "u", Shape((("pods", 1),), unmodelled=("hostPorts", "volumes")))
     assert pod_manifest(pod)["metadata"]["annotations"] == {"tas-console/unmodelled": "hostPorts,volumes"}
+
+
+def test_spread_is_written_and_so_not_missing():
+    spread = (SpreadConstraint("rack", 1, ()),)
+    pod = Pod("t", "p", "u", Shape((("pods", 1),), unmodelled=("topologySpread", "volumes"), spread=spread))
+    manifest = pod_manifest(pod)
+    assert manifest["metadata"]["annotations"] == {"tas-console/unmodelled": "volumes"}
+    assert manifest["spec"]["topologySpreadConstraints"] == [
+        {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
+    ]
 
 
 def test_devices_have_equal_limits_as_an_api_server_demands():

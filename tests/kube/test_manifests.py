@@ -166,6 +166,9 @@ def test_pods_that_differ_only_in_the_order_of_their_wishes_have_one_shape():
     assert first.shape == second.shape
 
 
+SPREAD = {"maxSkew": 1, "topologyKey": "rack"}
+
+
 @pytest.mark.parametrize(
     ("spec", "unmodelled"),
     [
@@ -181,8 +184,11 @@ def test_pods_that_differ_only_in_the_order_of_their_wishes_have_one_shape():
         ({"volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "configMap": {}}]}, ()),
         ({"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "c"}}]}, ("volumes",)),
         ({"resourceClaims": [{"name": "gpu"}]}, ("resourceClaims",)),
-        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}, ("topologySpread",)),
-        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}, ()),
+        (
+            {"topologySpreadConstraints": [SPREAD | {"whenUnsatisfiable": "DoNotSchedule"}]},
+            ("topologySpread",),
+        ),
+        ({"topologySpreadConstraints": [SPREAD | {"whenUnsatisfiable": "ScheduleAnyway"}]}, ()),
     ],
 )
 def test_what_the_engine_does_not_model_is_named(spec, unmodelled):

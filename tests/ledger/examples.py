@@ -18,6 +18,7 @@ from scheduling.engine.model import (
     PodTerm,
     Requirement,
     Shape,
+    SpreadConstraint,
     Taint,
     Toleration,
     Workload,
@@ -45,6 +46,10 @@ SHAPE = Shape(
     (("TCP", "0.0.0.0", 8080),),
     (PodTerm("zone", (Requirement("app", "In", ("train",)),), None),),
     (PodTerm("kubernetes.io/hostname", None),),
+    (
+        SpreadConstraint(RACK, 1, (Requirement("app", "In", ("train",)),), True, 2, False, True),
+        SpreadConstraint("zone", 3, None, False),
+    ),
 )
 POD = Pod("ml", "train-0", "pod-uid-0", SHAPE, group="train", priority=5, created=1_800_000_000_000)
 GROUP = PodGroup("ml", "train", "group-uid-1", "gang", 2, RACK, priority=5, created=1_800_000_000_000)
@@ -180,6 +185,14 @@ OLDER: dict[tuple[str, int], tuple[str, e.Event]] = {
     ("PodGroupUpdated", 1): (
         '{"changes":{"min_count":3},"generation":1,"name":"train","namespace":"ml","uid":"u1"}',
         e.PodGroupUpdated("ml", "train", "u1", 1, (("min_count", 3),)),
+    ),
+    ("PodAdded", 1): (
+        '{"pod":{"name":"train-0","namespace":"ml","shape":{"requests":[["pods",1]]},"uid":"u0"}}',
+        e.PodAdded(Pod("ml", "train-0", "u0", Shape((("pods", 1),)))),
+    ),
+    ("PodUpdated", 1): (
+        '{"changes":{"shape":{"requests":[["pods",1]]}},"name":"train-0","namespace":"ml","uid":"u0"}',
+        e.PodUpdated("ml", "train-0", "u0", (("shape", Shape((("pods", 1),))),)),
     ),
     ("PodGroupPlaced", 1): (f"{{{_GIVEN}}}", e.PodGroupPlaced(**_PLACED)),
     ("PlacementForecast", 1): (f"{{{_GIVEN}}}", e.PlacementForecast(**_PLACED)),

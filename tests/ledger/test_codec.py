@@ -236,7 +236,6 @@ def test_a_shape_stored_before_terms_and_ports_reads_the_same_and_is_written_the
     shape = event.pod.shape
     assert (shape.host_ports, shape.pod_affinity, shape.pod_anti_affinity) == ((), (), ())
     assert shape.unmodelled == ("hostPorts", "podAntiAffinity")
-    assert events.PodAdded.VERSION == 1
     assert codec.encode(event) == BEFORE_PAIRWISE
 
 

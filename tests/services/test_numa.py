@@ -138,7 +138,7 @@ def test_the_form_is_refused_at_the_field_where_no_node_tells_its_zones(zones: b
     made = stream(*(zoned("a") if zones else [node("a")]))
     wanted = form(topology_key=NUMA_KEY)
     if zones:
-        assert preview(made.state, wanted, made.now_ms).domain == "a/node-0"
+        assert preview(made.state, wanted, made.now_ms).decision.domain == "a/node-0"
         return
     for ask in (submit_events, preview):
         with pytest.raises(Refused) as caught:

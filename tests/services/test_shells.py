@@ -219,7 +219,7 @@ class TestCommands:
     def test_each_writes_its_events_and_tables(self, make: Make, tables_agree: Any) -> None:
         cluster = make(node("a"), node("b", "r2"))
         would = workloads.preview_submit(cluster=cluster, form=form())
-        assert would.placed
+        assert would.decision.placed
         workloads.submit(cluster=cluster, form=form(), actor="ann")
         cycles.run_cycle(cluster.pk)
         assert PodGroupRow.objects.get(cluster=cluster).status == "scheduled"

@@ -141,9 +141,9 @@ class TestForm:
     def test_preview_decides_and_changes_nothing(self) -> None:
         made = stream(node("a"), node("b", "r2", cpu="1"))
         before = made.state.seq
-        would = preview(made.state, form(), made.now_ms)
+        would = preview(made.state, form(), made.now_ms).decision
         assert (would.verdict, would.domain) == ("placed", "r1")
-        never = preview(made.state, form(count=20), made.now_ms)
+        never = preview(made.state, form(count=20), made.now_ms).decision
         assert never.verdict == "proved_infeasible"
         assert (made.state.seq, made.state.groups) == (before, {})
 

@@ -10,6 +10,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.console.commands import with_first
 from scheduling.services.problems import Problem
 from scheduling.services.submitting import MOST_MEMBERS
 from scheduling.services.workloads import MemberTemplate, WorkloadForm
@@ -72,6 +73,15 @@ class TemplateForm(forms.Form):
         help_text=_("One a line: key=value:effect, key:effect for any value, key for any effect, * for all."),
     )
 
+    spread = forms.CharField(
+        label="topologySpreadConstraints",
+        required=False,
+        widget=forms.Textarea({"rows": 2, "class": "mono", "spellcheck": "false"}),
+        help_text=_(
+            "One a line: key=maxSkew, or key=maxSkew minDomains=n; a ? in front makes it a preference."
+        ),
+    )
+
     def clean_node_selector(self) -> dict[str, str]:
         found: dict[str, str] = {}
         for line in _lines(self.cleaned_data["node_selector"]):
@@ -85,6 +95,9 @@ class TemplateForm(forms.Form):
 
     def clean_tolerations(self) -> tuple[dict[str, str], ...]:
         return tuple(_toleration(line) for line in _lines(self.cleaned_data["tolerations"]))
+
+    def clean_spread(self) -> tuple[dict[str, Any], ...]:
+        return tuple(_spread_rule(line) for line in _lines(self.cleaned_data["spread"]))
 
 
 class ResourceForm(forms.Form):
@@ -125,6 +138,22 @@ def _toleration(line: str) -> dict[str, str]:
     return {"key": key, "operator": "Exists", **toleration}
 
 
+_SPREAD_RULE = re.compile(r"(\?)?\s*([^\s=?]+)=(\d{1,9})(?:\s+minDomains=(\d{1,9}))?")
+
+
+def _spread_rule(line: str) -> dict[str, Any]:
+    """``[?]key=maxSkew [minDomains=n]`` as in a pod's spec."""
+    found = _SPREAD_RULE.fullmatch(line)
+    if found is None:
+        raise forms.ValidationError(
+            _("“%(line)s” is not of the form key=maxSkew or key=maxSkew minDomains=n."), params={"line": line}
+        )
+    soft, key, skew, least = found.groups()
+    when = "ScheduleAnyway" if soft else "DoNotSchedule"
+    rule = {"topologyKey": key, "maxSkew": int(skew), "whenUnsatisfiable": when}
+    return rule | ({"minDomains": int(least)} if least else {})
+
+
 class TemplateRow:
     """A kind of member with its free resource rows, as the page shows them."""
 
@@ -148,6 +177,7 @@ class TemplateRow:
             requests=requests,
             node_selector=given["node_selector"],
             tolerations=given["tolerations"],
+            spread=given["spread"],
         )
 
     def blame(self, field: str, rest: str, message: str) -> bool:
@@ -201,7 +231,8 @@ class SubmitForm:
     def blame(self, found: Iterable[Problem]) -> None:
         """Put each problem at the field that its path names; what has no field stays in ``problems``."""
         for problem in found:
-            message = f"{wording.reason(problem)} {messages.translated(problem.message)}".strip()
+            text = f"{wording.reason(problem)} {messages.translated(problem.message)}".strip()
+            message = with_first(text, problem.first)
             inner = _PATH.match(problem.path)
             if problem.path in self.group.fields:
                 self.group.add_error(problem.path, message)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from scheduling.console import drafts
 from scheduling.console.access import OPERATE, page
-from scheduling.console.commands import actor, command_id
+from scheduling.console.commands import NOT_DONE, actor, command_id, reasons
 from scheduling.console.forms.imports import ImportForm
 from scheduling.console.pages import owner, show
 from scheduling.models import Cluster
@@ -119,8 +119,8 @@ def _import(request: HttpRequest, form: ImportForm) -> HttpResponse:
         report = services.import_cluster(
             name=name, request=form.request(), actor=actor(request), command_id=command_id(request)
         )
-    except Refused as refused:
-        return _page(request, form, status=422, problems=form.blame(refused.problems))
+    except NOT_DONE as error:
+        return _page(request, form, status=422, problems=form.blame(reasons(error)))
     if form.cleaned_data["draft"]:
         drafts.drop(form.cleaned_data["draft"], owner(request).pk)
     if report.added or report.updated or any(report.removed.values()):

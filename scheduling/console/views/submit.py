@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext
 
 from scheduling.console.access import OPERATE, page
-from scheduling.console.commands import actor, command_id
+from scheduling.console.commands import NOT_DONE, actor, command_id, reasons, tell
 from scheduling.console.explaining import funnel
 from scheduling.console.forms.submit import SubmitForm, reshaped
 from scheduling.console.pages import show
@@ -19,7 +19,6 @@ from scheduling.models import Cluster
 from scheduling.selectors import rack_map
 from scheduling.services import workloads
 from scheduling.services.explain import NEAR
-from scheduling.services.problems import Refused
 from scheduling.wording import decisions
 
 
@@ -41,15 +40,16 @@ def submit_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     try:
         if action == "check":
             return _checked(request, cluster, form)
-        workloads.submit(
+        done = workloads.submit(
             cluster=cluster, form=form.workload(), actor=actor(request), command_id=command_id(request)
         )
-    except Refused as refused:
-        form.blame(refused.problems)
+    except NOT_DONE as error:
+        form.blame(reasons(error))
         return _page(request, cluster, form, status=422)
     given = form.group.cleaned_data
     key = f"{given['namespace']}/{given['name']}"
     messages.success(request, gettext("PodGroup %(group)s was submitted.") % {"group": key})
+    tell(request, done)
     return redirect("pod-group", cluster.name, given["namespace"], given["name"])
 
 
@@ -78,8 +78,10 @@ def _default(keys: list[rack_map.TopologyKey]) -> str:
 
 def _checked(request: HttpRequest, cluster: Cluster, form: SubmitForm) -> HttpResponse:
     """Where it would land or why not: decided on the state as it is, nothing written."""
-    decision = workloads.preview_submit(cluster=cluster, form=form.workload())
+    would = workloads.preview_submit(cluster=cluster, form=form.workload())
+    decision = would.decision
     context: dict[str, Any] = {
+        "notices": would.notices,
         "decision": decision,
         "shown_verdict": str(decision.verdict),
         "sentences": decisions.sentences(decisions.facts_of_decision(decision)),
@@ -96,13 +98,14 @@ def _manifests(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     status = 200
     if request.method == "POST":
         try:
-            workloads.submit_manifests(
+            done = workloads.submit_manifests(
                 cluster=cluster, data=text.encode(), actor=actor(request), command_id=command_id(request)
             )
-        except Refused as refused:
-            context["problems"] = refused.problems
+        except NOT_DONE as error:
+            context["problems"] = reasons(error)
             status = 422
         else:
             messages.success(request, gettext("The manifests were submitted."))
+            tell(request, done)
             return redirect("pending", cluster=cluster.name)
     return show(request, "submit_yaml.html", context, cluster=cluster, here="submit", status=status)

@@ -72,8 +72,11 @@ class PodGroupClosed(Event):
 
 @dataclass(frozen=True, slots=True)
 class PodAdded(Event):
-    """``replaces``: uid of the lost member that the workload controller made this one for, "" otherwise."""
+    """``replaces``: uid of the lost member that the workload controller made this one for, "" otherwise.
+    Version 2: the topology spread constraints in the shape.
+    """
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "pod"
     WAKES: ClassVar[bool] = True
     pod: Pod
@@ -82,8 +85,9 @@ class PodAdded(Event):
 
 @dataclass(frozen=True, slots=True)
 class PodUpdated(Event):
-    """What changed of a pod, and only that (as NodeUpdated)."""
+    """What changed of a pod, and only that (as NodeUpdated). Version 2: as of PodAdded."""
 
+    VERSION: ClassVar[int] = 2
     SUBJECT: ClassVar[str] = "pod"
     WAKES: ClassVar[bool] = True
     namespace: str
