@@ -52,7 +52,7 @@ def list_events(
     cluster: str,
     after: int = Query(0, ge=0, description="Only events with a greater seq."),
     type: str = Query("", pattern=f"^(|{'|'.join(CATALOGUE)})$", description="An event type."),
-    subject: Literal["", "cluster", "node", "workload", "podgroup", "pod"] = Query(
+    subject: Literal["", "cluster", "node", "workload", "podgroup", "pod", "reservation", "queue"] = Query(
         "", description="Kind of the object it is about."
     ),
     namespace: str = Query(""),

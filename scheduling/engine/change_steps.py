@@ -5,6 +5,7 @@ Codes and numbers only: sentences are made in ``wording/changes.py``; ``to_json`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -235,7 +236,12 @@ def _disturbed(step: Step) -> int:
 
 def gpus(pods: tuple[Pod, ...]) -> int:
     """Devices of resources named ``.../gpu`` that the pods request."""
-    return sum(amount for pod in pods for name, amount in pod.shape.requests if name.endswith("/gpu"))
+    return sum(gpus_of(pod.shape.requests) for pod in pods)
+
+
+def gpus_of(amounts: Iterable[tuple[str, int]]) -> int:
+    """Devices of resources named ``.../gpu`` in such amounts."""
+    return sum(amount for name, amount in amounts if name.endswith("/gpu"))
 
 
 def to_json(step: Step) -> dict[str, Any]:

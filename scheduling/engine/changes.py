@@ -41,7 +41,9 @@ from scheduling.engine.change_steps import (
 )
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
+from scheduling.engine.holds import seen_by
 from scheduling.engine.reasons import Reason, Verdict
+from scheduling.engine.reservations import Reservation
 from scheduling.engine.roster import Roster, roster
 from scheduling.engine.state import ClusterState
 
@@ -94,11 +96,12 @@ class ChangeSet:
 def change_sets(state: ClusterState, key: str, *, limit: int = LIMIT) -> tuple[ChangeSet, ...]:
     """At most ``limit`` of them, the smallest first; ``state`` is not changed.
 
-    None for a group that waits for nothing, that uses what is not modelled, whose PodGroup is missing, or
-    where none was found.
+    None for a group that waits for nothing, that uses what is not modelled, whose PodGroup is missing, that
+    the quota of its queue holds, or where none was found.
     """
+    state = seen_by(state, key)
     refusal = decide(state, key)
-    if refusal.placed or refusal.reason in (Reason.UNMODELLED, Reason.NO_PODGROUP):
+    if refusal.placed or refusal.reason in (Reason.UNMODELLED, Reason.NO_PODGROUP, Reason.QUOTA):
         return ()
     if refusal.verdict == Verdict.HELD:
         return tuple(_of_held(state, key, refusal, limit))
@@ -340,4 +343,10 @@ class _Tries:
         cut.set_group(group)
         for pod in whole.pods_naming(self._key):
             cut.set_pod(pod)
+        if whole.holds:
+            for other in whole.groups.values():  # queues tell whose reservations the pods on the nodes use
+                if other.queue:
+                    cut.set_group(other)
+            for reservation in whole.records.of(Reservation).values():
+                cut.reserve(reservation)
         return cut

@@ -38,6 +38,11 @@ _REASONS: tuple[str, ...] = (
 )
 """Why a domain is short, the most hopeful first: the order of domains that hold equally many members."""
 
+RESERVED = "reserved"
+"""Before the id of a reservation: a cause."""
+
+_NOTHING_HELD: Mapping[str, Room] = {}
+
 _FEASIBLE, _NOT_FOUND, _CAPACITY, _BARRED, _NEVER = 0, 1, 2, 3, len(_REASONS) - 1
 
 
@@ -93,14 +98,14 @@ class _Filled:
             left[~self.usable] = 0
         return index.sums(left)
 
-    def lacking(self, kind: int, resource: str) -> Bools:
-        """Per position, whether too little is left for one member more of a kind."""
+    def lacking(self, kind: int, resource: str, more: Ints | int = 0) -> Bools:
+        """Per position, whether too little is left for one member more of a kind, if there were ``more``."""
         ask = self._asks[resource][kind]
         lacking: Bools
         if self._full:
-            lacking = self._room(resource) < (self.takes[0] + 1) * ask
+            lacking = self._room(resource) + more < (self.takes[0] + 1) * ask
         else:
-            lacking = self.left(resource) < ask
+            lacking = self.left(resource) + more < ask
         return lacking
 
     def _room(self, resource: str) -> Ints:
@@ -118,13 +123,15 @@ def shortfalls(
     tried: Mapping[int, Packing],
     refuted: Collection[int] = (),
     pairs: Pairs | None = None,
+    held: Mapping[str, Room] = _NOTHING_HELD,
 ) -> DomainRows | tuple[()]:
     """One count per domain of the field, best first: most members in, then the reason that ends soonest,
     then name.
 
     ``own``: what bound members hold; ``bound``: how many they are; ``missing``: members to be placed at once;
     ``tried``: the best packings known, by domain; ``refuted``: domains whose bound allows the group and that
-    a search proved too small; ``pairs``: None when no pod restricts the members.
+    a search proved too small; ``pairs``: None when no pod restricts the members; ``held``: by reservation,
+    what is kept off for others.
     """
     if not seen.index.domains:
         return ()
@@ -143,7 +150,7 @@ def shortfalls(
         reasons=_REASONS,
         never=_NEVER,
         lacks=_lacks(seen, filled, short),
-        causes=_causes(seen, filled, pairs),
+        causes=_causes(seen, filled, pairs, held),
     )
 
 
@@ -289,8 +296,10 @@ def _nearest(seen: Field, filled: _Filled, domains: Ints) -> dict[str, Ints]:
     return nearest
 
 
-def _causes(seen: Field, filled: _Filled, pairs: Pairs | None) -> dict[str, Ints]:
-    """Per code and domain: nodes barred, and nodes without room for one more, both for the missing kind."""
+def _causes(seen: Field, filled: _Filled, pairs: Pairs | None, held: Mapping[str, Room]) -> dict[str, Ints]:
+    """Per code and domain: nodes barred, nodes without room for one more, and those that are so only for what
+    is held for others, all for the missing kind.
+    """
     counted: dict[str, Ints] = {}
     for kind, member in enumerate(seen.kinds):
         here = filled.missing_kind == kind
@@ -305,9 +314,31 @@ def _causes(seen: Field, filled: _Filled, pairs: Pairs | None) -> dict[str, Ints
         for resource, _ in member.requests:
             full = filled.lacking(kind, resource)
             hits[f"{Reason.CAPACITY}:{resource}"] = full & open_to if barred else full
+        if held:
+            hits |= _reserved(seen, filled, kind, open_to, held)
         for code, hit in hits.items():
             nodes = np.add.reduceat(hit.view(np.int8), seen.index.starts, dtype=np.int64)
             if len(seen.kinds) > 1:
                 nodes[~here] = 0
             counted[str(code)] = counted[str(code)] + nodes if str(code) in counted else nodes
     return counted
+
+
+def _reserved(
+    seen: Field, filled: _Filled, kind: int, open_to: Bools, held: Mapping[str, Room]
+) -> dict[str, Bools]:
+    """Per reservation: nodes with a part of it that have no room for one member more, and would have if
+    nothing were held for others.
+    """
+    none = np.zeros(len(seen.index.order), np.int64)
+    full, full_anyway = np.zeros(len(none), bool), np.zeros(len(none), bool)
+    for resource, _ in seen.kinds[kind].requests:
+        parts = [seen.index.take(room[resource]) for room in held.values() if resource in room]
+        full |= filled.lacking(kind, resource)
+        full_anyway |= filled.lacking(kind, resource, sum(parts, none))
+    kept_off = full & ~full_anyway & open_to
+    return {
+        f"{RESERVED}:{id}": kept_off
+        & np.logical_or.reduce([seen.index.take(column) > 0 for column in room.values()])
+        for id, room in held.items()
+    }

@@ -9,6 +9,7 @@ from scheduling.engine.census import refused
 from scheduling.engine.change_plans import Outlook, ShutNode, shut_nodes
 from scheduling.engine.change_steps import NodeReady, Uncordon
 from scheduling.engine.decision import Decision
+from scheduling.engine.holds import seen_by
 from scheduling.engine.reasons import Reason
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
@@ -34,6 +35,7 @@ def obstacles(state: ClusterState, decision: Decision, most: int) -> tuple[Obsta
     """
     if not refused(decision) or not decision.domains:
         return ()
+    state = seen_by(state, decision.key)
     index = state.index(decision.topology_key if decision.enforced else ALL_NODES)
     look = Outlook(state, roster(state, decision.key), index, decision)
     near = [count.domain for count in decision.domains[:most]]

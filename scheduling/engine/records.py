@@ -7,6 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, TypeVar, cast
 
+from scheduling.engine.queues import Queue
+from scheduling.engine.reservations import Reservation
+
 
 class Record(Protocol):
     """A frozen dataclass of what an event may hold; ``id`` names it among those of its kind."""
@@ -17,7 +20,7 @@ class Record(Protocol):
 
 _R = TypeVar("_R", bound=Record)
 
-KINDS: tuple[type[Record], ...] = ()
+KINDS: tuple[type[Record], ...] = (Reservation, Queue)
 """Every kind of record; a snapshot holds these and no others."""
 
 

@@ -34,6 +34,7 @@ def mark(tables: Tables, event: Event) -> None:
             | e.PodGroupPlaced()
             | e.PodGroupUnschedulable()
             | e.PodGroupHeld()
+            | e.PodGroupOverQuota()
             | e.PodGroupConflicted()
             | e.PodGroupSettled()
             | e.DomainLost()

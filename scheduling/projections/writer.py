@@ -165,6 +165,7 @@ class Touched:
                 | e.PodGroupClosed()
                 | e.PodGroupUnschedulable()
                 | e.PodGroupHeld()
+                | e.PodGroupOverQuota()
                 | e.PodGroupConflicted()
                 | e.PodGroupSettled()
                 | e.DomainLost()

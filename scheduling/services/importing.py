@@ -33,6 +33,7 @@ from scheduling.ledger.events import (
 from scheduling.services.import_notices import notices_of
 from scheduling.services.members import minted_uid, replacement
 from scheduling.services.problems import FORBIDDEN, INVALID, Problem
+from scheduling.services.queueing import undefined_notices
 from scheduling.services.reading import refusals, remarks
 
 COMPLETE_KINDS = ("Node", "Pod", "PodGroup")
@@ -359,7 +360,8 @@ class _Plan:
             events = [*first, *self.events, snapshot]
         # Those of the file and those of the whole cluster after it may say the same.
         whole = notices_of(self.nodes, self.pods.values(), self.groups.values())
-        notices = dict.fromkeys([*remarks(manifests), *self.notices, *whole])
+        queues = undefined_notices(self.state, self.groups.values())
+        notices = dict.fromkeys([*remarks(manifests), *self.notices, *whole, *queues])
         return ImportPlan(
             events=tuple(events),
             accepted=accepted,

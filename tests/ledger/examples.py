@@ -22,6 +22,8 @@ from scheduling.engine.model import (
     Toleration,
     Workload,
 )
+from scheduling.engine.queues import Queue
+from scheduling.engine.reservations import Reservation
 from scheduling.engine.turns import LostTo
 from scheduling.ledger import events as e
 
@@ -108,12 +110,26 @@ EXAMPLES: tuple[e.Event, ...] = (
         lost_to=LostTo("ml/other", 7), **_BY,
     ),
     e.PodGroupHeld("ml", "train", "group-uid-1", 1, "not_enough_pods", 2, 1, **_BY),
+    e.PodGroupOverQuota(
+        "ml", "train", "group-uid-1", 1, "research", quota=16, used=12, asked=8, need=2, members=2, bound=0,
+        **_BY,
+    ),
     e.PodGroupConflicted(
         "ml", "train", "group-uid-1", 1, "conflicting_domains", ("r1", "r2"), ("n9",), 2, 2, 2, **_BY
     ),
     e.PodGroupSettled("ml", "train", "group-uid-1", 1, 2, 2, 2, **_BY),
     e.DomainLost("ml", "train", "group-uid-1", 1, RACK, "r1", ("n1", "n2"), **_BY),
     e.PlacementForecast(**_PLACED, **_BY),
+    e.ReservationMade(
+        Reservation(
+            "r-42", RACK, "r1", "group", "ml/train",
+            (("n1", (("cpu", 64_000), ("nvidia.com/gpu", 8))), ("n2", (("nvidia.com/gpu", 4),))),
+            1_800_000_900_000, 42,
+        )
+    ),
+    e.ReservationReleased("r-42", RACK, "r1", "group", "ml/train", ("n1", "n2"), "expired"),
+    e.QueueDefined(Queue("research", 10, 64, "fair")),
+    e.QueueRemoved("research"),
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ commit. Bodies hold integers, strings, booleans and lists of them; engine object
 
 from __future__ import annotations
 
-from scheduling.ledger.events import cluster, decisions, nodes, workloads
+from scheduling.ledger.events import cluster, decisions, nodes, queues, reservations, workloads
 from scheduling.ledger.events.base import (
     Event,
     FieldsOf,
@@ -30,6 +30,7 @@ from scheduling.ledger.events.decisions import (
     PlacementForecast,
     PodGroupConflicted,
     PodGroupHeld,
+    PodGroupOverQuota,
     PodGroupPlaced,
     PodGroupSettled,
     PodGroupUnschedulable,
@@ -39,6 +40,8 @@ from scheduling.ledger.events.nodes import (
     NodeRemoved,
     NodeUpdated,
 )
+from scheduling.ledger.events.queues import QueueDefined, QueueRemoved
+from scheduling.ledger.events.reservations import ReservationMade, ReservationReleased
 from scheduling.ledger.events.workloads import (
     PodAdded,
     PodGroupClosed,
@@ -73,17 +76,24 @@ __all__ = [
     "PodGroupConflicted",
     "PodGroupCreated",
     "PodGroupHeld",
+    "PodGroupOverQuota",
     "PodGroupPlaced",
     "PodGroupSettled",
     "PodGroupUnschedulable",
     "PodGroupUpdated",
     "PodRemoved",
     "PodUpdated",
+    "QueueDefined",
+    "QueueRemoved",
+    "ReservationMade",
+    "ReservationReleased",
     "SnapshotImported",
     "WorkloadAdded",
 ]
 
 CATALOGUE: dict[str, type[Event]] = {
-    kind.__name__: kind for family in (cluster, nodes, workloads, decisions) for kind in family.EVENTS
+    kind.__name__: kind
+    for family in (cluster, nodes, workloads, decisions, reservations, queues)
+    for kind in family.EVENTS
 }
 """Every event type by the name it has in the log."""
