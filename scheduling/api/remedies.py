@@ -162,9 +162,9 @@ class ObstacleOut(Schema):
     """What stands in the way in one of the nearest domains."""
 
     domain: str
-    code: str = Field(description="cordoned, node_not_ready, taint, or group.")
+    code: str = Field(description="cordoned, node_not_ready, taint, reserved, or group.")
     nodes: int
-    name: str = Field(description="Of the node, when it is one; of the group.")
+    name: str = Field(description="Of the node, when it is one; of the reservation; of the group.")
 
 
 def change_sets_out(changes: tuple[ChangeSet, ...], scope_key: str) -> list[ChangeSetOut]:

@@ -22,6 +22,8 @@ from scheduling.api import (
     map,
     nodes,
     pod_groups,
+    queues,
+    reservations,
 )
 from scheduling.api.parsing import JsonParser
 from scheduling.api.rendering import JsonRenderer
@@ -68,5 +70,16 @@ api = NinjaAPI(
     renderer=JsonRenderer(),
 )
 errors.install(api)
-for module in (clusters, nodes, pod_groups, explanations, events, event_effects, compare, map):
+for module in (
+    clusters,
+    nodes,
+    pod_groups,
+    explanations,
+    reservations,
+    queues,
+    events,
+    event_effects,
+    compare,
+    map,
+):
     api.add_router("/clusters", module.router)

@@ -207,6 +207,8 @@ def _explained(explanation: Explanation, status: str, *, every_domain: bool = Fa
         "census": explanation.census,
         "census_rows": census.rows(explanation.census) if explanation.census else [],
         "waits": waits(decision),
+        "reservations": explanation.reservations,
+        "quota_uses": explanation.quota_uses,
     }
 
 

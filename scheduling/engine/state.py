@@ -34,7 +34,7 @@ from scheduling.engine.model import (
 from scheduling.engine.numa_names import node_of
 from scheduling.engine.packed import NodesMade, PackedNodes, PackedPods, PlacedMade, PodsMade, UidsByName
 from scheduling.engine.past import Past
-from scheduling.engine.records import Records
+from scheduling.engine.records import Record, Records
 from scheduling.engine.reservations import Reservation
 from scheduling.engine.roll import Objects, Roll, Shared, settled
 from scheduling.engine.shapes import Bars, DomainCounts, Requests, ShapeIndex, ShapeView
@@ -344,6 +344,13 @@ class ClusterState:
             self.rosters.pop(key, None)
             if self.holds:
                 self._hold_for_queues(group.queue, "")
+
+    def keep(self, record: Record) -> None:
+        """Put a record of any kind, with what follows from it."""
+        if isinstance(record, Reservation):
+            self.reserve(record)
+        else:
+            self.records.put(record)
 
     def reserve(self, reservation: Reservation) -> None:
         """Hold room, in place of the reservation of that id if there is one."""

@@ -22,7 +22,6 @@ from scheduling.engine.lost import Home, Lost
 from scheduling.engine.model import NumaZone, PodGroup, Shape, Taint, Workload
 from scheduling.engine.packed import Column, Names, PackedNodes, PackedPods, Pairs
 from scheduling.engine.past import Closed
-from scheduling.engine.reservations import Reservation
 from scheduling.engine.roll import Made, Roll, Shared
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import LostTo, Turn
@@ -125,10 +124,7 @@ def _state(told: dict[str, Any], arrays: Sequence[Column]) -> ClusterState:
     state.ever_apart = told["ever_apart"]
     for kind in records.KINDS:
         for record in _objects(kind, told["records"][kind.__name__]).values():
-            if isinstance(record, Reservation):
-                state.reserve(record)
-            else:
-                state.records.put(record)
+            state.keep(record)
     state.past.closed = Shared(Roll(_Told(Closed, told["closed"], arrays)))
     state.past.workloads = Shared(Roll(_Told(Workload, told["workloads"], arrays)))
     return state

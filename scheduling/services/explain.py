@@ -17,6 +17,8 @@ from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from scheduling.models import Cluster
 from scheduling.selectors import past_states
+from scheduling.selectors.queues import Use, uses
+from scheduling.selectors.reservations import Held, in_the_way
 from scheduling.services.foreseeing import Foreseen, foresee
 from scheduling.services.problems import NOT_FOUND, Problem, Refused
 from scheduling.services.state import state_of
@@ -30,7 +32,8 @@ class Explanation:
     """``seq``: the event after which the decision holds; ``at``: when it was asked. ``census``: of a group
     that was evaluated and found no place. ``observed``: nothing of it is ever bound by us. ``after``,
     ``complete``: see ``foreseeing.Foreseen``. ``schedulers``: those that waiting members ask for, but for the
-    default one.
+    default one. ``reservations``: those for others that keep members off the ``NEAR`` domains;
+    ``quota_uses``: who has the GPUs of the quota that holds the group.
     """
 
     decision: Decision
@@ -42,6 +45,8 @@ class Explanation:
     after: tuple[str, ...] = ()
     complete: bool = True
     schedulers: tuple[str, ...] = ()
+    reservations: tuple[Held, ...] = ()
+    quota_uses: tuple[Use, ...] = ()
 
     @property
     def forecast(self) -> bool:
@@ -119,4 +124,6 @@ def _explanation(state: ClusterState, key: str, found: Foreseen) -> Explanation:
         after=found.after,
         complete=found.complete,
         schedulers=tuple(sorted(roster(state, key).schedulers - {DEFAULT_SCHEDULER})),
+        reservations=tuple(in_the_way(found.state, found.decision.domains[:NEAR])),
+        quota_uses=uses(found.state, found.decision.quota.queue) if found.decision.quota else (),
     )

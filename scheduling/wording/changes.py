@@ -69,6 +69,8 @@ def obstacle(found: Obstacle) -> str:
     """What is in the way in a domain: ``n12 cordoned``, ``2 nodes not ready``, ``ml/other``."""
     if found.code == "group":
         return found.name
+    if found.code == "reserved":
+        return words.cause(f"reserved:{found.name}")
     if found.name:
         return pgettext("obstacle", "%(node)s: %(reason)s") % {
             "node": found.name,

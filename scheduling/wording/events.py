@@ -220,7 +220,6 @@ def _domain(event: Any) -> str | None:
 
 def facts_of_event(event: Any) -> Facts:
     """Facts of any of the decision events."""
-    placed = isinstance(event, log.PodGroupPlaced | log.PlacementForecast)
     return Facts(
         verdict={
             log.PodGroupPlaced: "placed",
@@ -316,10 +315,9 @@ def _reserved(event: log.ReservationMade) -> str:
         )
         % values
     )
-    until = (
-        gettext("It expires at %(until)s.") if held.expires is not None else gettext("It does not expire.")
-    )
-    return joined((said, until % values))
+    if held.expires is None:
+        return joined((said, gettext("It does not expire.")))
+    return joined((said, gettext("It expires at %(until)s.") % values))
 
 
 def _unreserved(event: log.ReservationReleased) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from scheduling.engine.numa import zone_rooms
+from scheduling.engine.records import KINDS
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import codec
 from scheduling.services.deciding import decided
@@ -32,6 +33,8 @@ def observed(state: ClusterState) -> dict[str, Any]:
         "apart": sorted((repr(apart), state.pods_apart(apart)) for apart in state.apart),
         "holding": sorted((ports, pods) for ports, pods in state.holding()),
         "room": {name: (state.free(name), state.used(name)) for name in state.nodes},
+        "records": [list(state.records.of(kind).items()) for kind in KINDS],
+        "held": {name: (state.held(name), state.holds.rests(name)) for name in state.nodes},
         "over": state.over_committed(),
         "counts": sorted((name, int(state.columns.pods_on[row])) for name, row in state.columns.slot.items()),
         "zones": zone_rooms(state.fork()),
