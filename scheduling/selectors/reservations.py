@@ -11,7 +11,6 @@ from scheduling.engine.decision import DomainCount
 from scheduling.engine.explain import RESERVED
 from scheduling.engine.reservations import Reservation
 from scheduling.engine.state import ClusterState
-from scheduling.engine.topology import ALL_NODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +51,6 @@ def in_the_way(state: ClusterState, domains: Iterable[DomainCount]) -> list[Held
         if nodes and code.startswith(f"{RESERVED}:")
     }
     return [each for each in listed(state) if each.reservation.name in named]
-
-
-def gpus_held(state: ClusterState, key: str | None = ALL_NODES) -> dict[str, int]:
-    """GPUs that are held and not in use, by domain of a topology key; all nodes are one domain "" without."""
-    found: Counter[str] = Counter()
-    for name in state.holds.by_node:
-        node = state.nodes.get(name)
-        domain = "" if key is ALL_NODES else node.label(key or "") if node is not None else None
-        if node is not None and domain is not None:
-            found[domain] += gpus_of(state.held(name).items())
-    return {domain: gpus for domain, gpus in found.items() if gpus}
 
 
 def _held(state: ClusterState, reservation: Reservation) -> Held:

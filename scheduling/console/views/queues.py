@@ -26,7 +26,7 @@ SHOWN = 50
 
 @page(VIEW, "GET", "HEAD", "POST")
 def queues_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    """POST defines a queue, which takes the right to operate. ``edit``: name of the one the form begins with."""
+    """POST defines a queue, which takes the right to operate. ``edit``: the one that the form begins with."""
     if request.method != "POST":
         queue = state_of(cluster).records.of(Queue).get(request.GET.get("edit", ""))
         begin = (

@@ -24,7 +24,7 @@ from scheduling.services.state import state_of
 
 @page(VIEW, "GET", "HEAD", "POST")
 def reservations_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    """POST makes a reservation, which takes the right to operate. ``key``, ``domain``: where the form begins."""
+    """POST makes a reservation, which takes the right to operate. ``key``, ``domain``: for the form."""
     keys = [entry["key"] for entry in rack_map.topology_keys(cluster) if entry["key"] != NUMA_KEY]
     if request.method != "POST":
         begin = {
