@@ -45,7 +45,7 @@ def undefined_queues(state: ClusterState, groups: Iterable[PodGroup], path: str)
     """A problem at ``path`` for each group that names a queue that is not defined."""
     return [
         Problem(
-            "PodGroup", group.namespace, group.name, path, NOT_FOUND, f"there is no queue {group.queue}"
+            "PodGroup", group.namespace, group.name, path, INVALID, f"there is no queue {group.queue}"
         )
         for group in groups
         if group.queue and group.queue not in state.records.of(Queue)

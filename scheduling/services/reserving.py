@@ -139,7 +139,7 @@ def _holder_problems(state: ClusterState, wish: Wish) -> Iterator[Problem]:
         if problem := dns_label_problem(wish.holder):
             yield _problem("holder", INVALID, f"a namespace {problem}")
     elif wish.holder not in state.records.of(Queue):
-        yield _problem("holder", NOT_FOUND, f"there is no queue {wish.holder}")
+        yield _problem("holder", INVALID, f"there is no queue {wish.holder}")
 
 
 def _place_problems(state: ClusterState, wish: Wish) -> Iterator[Problem]:
@@ -150,7 +150,7 @@ def _place_problems(state: ClusterState, wish: Wish) -> Iterator[Problem]:
         yield _problem("topology_key", REQUIRED, "the label that tells domains must be named")
     elif wish.domain not in state.index(wish.topology_key).number:
         message = f"no node carries {wish.topology_key}={wish.domain}"
-        yield _problem("domain", NOT_FOUND, message)
+        yield _problem("domain", INVALID, message)
 
 
 def _size_problems(wish: Wish) -> Iterator[Problem]:
@@ -214,7 +214,7 @@ def _shapes(state: ClusterState, wish: Wish) -> list[Shape]:
     members = [*who.bound, *who.waiting, *who.gated]
     if len(members) < wish.members:
         message = f"PodGroup {wish.like} has {len(members)} members, not {wish.members}"
-        raise Refused([_problem("like", NOT_FOUND if not members else INVALID, message)])
+        raise Refused([_problem("like", INVALID, message)])
     return [pod.shape for pod in members[: wish.members]]
 
 
