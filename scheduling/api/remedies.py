@@ -54,6 +54,13 @@ class AddNodesStep(Schema):
     count: Count
 
 
+class ReleaseReservationStep(Schema):
+    step: Literal["release_reservation"]
+    name: str
+    holder_kind: str
+    holder: str
+
+
 class EndGroupStep(Schema):
     step: Literal["end_group"]
     group: str = Field(description="Key of the PodGroup that would end.")
@@ -90,6 +97,7 @@ StepOut = Annotated[
     | TolerateStep
     | LabelNodeStep
     | AddNodesStep
+    | ReleaseReservationStep
     | EndGroupStep
     | NewGenerationStep
     | UngateStep

@@ -99,6 +99,19 @@ class AddNodes:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseReservation:
+    """What a reservation holds for somebody else is free for everybody."""
+
+    code: ClassVar[str] = "release_reservation"
+    name: str
+    holder_kind: str
+    holder: str
+
+    def apply(self, state: ClusterState, key: str) -> None:
+        state.unreserve(self.name)
+
+
+@dataclass(frozen=True, slots=True)
 class EndGroup:
     """Another group ends and its pods go. ``members``, ``gpus``: what that disturbs, as it is on nodes now.
     ``above``: its priority is higher than that of the group that waits.
@@ -184,7 +197,18 @@ class AddMembers:
             )  # fmt: skip
 
 
-Step = Uncordon | NodeReady | Tolerate | LabelNode | AddNodes | EndGroup | NewGeneration | Ungate | AddMembers
+Step = (
+    Uncordon
+    | NodeReady
+    | Tolerate
+    | LabelNode
+    | AddNodes
+    | ReleaseReservation
+    | EndGroup
+    | NewGeneration
+    | Ungate
+    | AddMembers
+)
 
 _EASIEST_FIRST: tuple[type[Step], ...] = (
     Ungate,
@@ -195,6 +219,7 @@ _EASIEST_FIRST: tuple[type[Step], ...] = (
     Tolerate,
     NodeReady,
     AddNodes,
+    ReleaseReservation,
     EndGroup,
 )
 """Of changes that disturb equally much, the one that is done most easily first."""

@@ -25,6 +25,7 @@ from scheduling.engine.change_plans import (
     endings,
     labels,
     openings,
+    releases,
 )
 from scheduling.engine.change_steps import (
     AddMembers,
@@ -199,7 +200,7 @@ def _plans(state: ClusterState, key: str, refusal: Decision) -> Iterator[Plan]:
     if not where.index.domains:
         return
     look = Outlook(state, who, where.index, refusal)
-    for plans in (openings, labels, additions, endings):
+    for plans in (openings, releases, labels, additions, endings):
         yield from plans(look)
 
 

@@ -12,6 +12,9 @@ from typing import NamedTuple
 from scheduling.engine.queues import QuotaCount
 from scheduling.engine.reasons import Verdict
 
+RESERVED = "reserved"
+"""A cause, followed by a colon and the name of a reservation."""
+
 
 @dataclass(frozen=True, slots=True)
 class VerdictSummary:

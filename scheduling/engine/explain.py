@@ -13,6 +13,7 @@ import numpy as np
 from scheduling.engine.capacity import Field, Room, emptied, unbarred
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
 from scheduling.engine.counts import DomainRows
+from scheduling.engine.decision import RESERVED
 from scheduling.engine.eligibility import BAR_CODE, BAR_REASON, BY_PODS, Bar
 from scheduling.engine.mixed import first_fit
 from scheduling.engine.packing import Packing
@@ -37,9 +38,6 @@ _REASONS: tuple[str, ...] = (
     Reason.NEVER_FITS,
 )
 """Why a domain is short, the most hopeful first: the order of domains that hold equally many members."""
-
-RESERVED = "reserved"
-"""Before the id of a reservation: a cause."""
 
 _NOTHING_HELD: Mapping[str, Room] = {}
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from scheduling.engine.census import refused
 from scheduling.engine.change_plans import Outlook, ShutNode, shut_nodes
 from scheduling.engine.change_steps import NodeReady, Uncordon
-from scheduling.engine.decision import Decision
-from scheduling.engine.explain import RESERVED
+from scheduling.engine.decision import RESERVED, Decision
 from scheduling.engine.holds import seen_by
 from scheduling.engine.reasons import Reason
 from scheduling.engine.roster import roster

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scheduling.engine.change_steps import gpus_of
-from scheduling.engine.decision import DomainCount
-from scheduling.engine.explain import RESERVED
+from scheduling.engine.decision import RESERVED, DomainCount
 from scheduling.engine.reservations import Reservation
 from scheduling.engine.state import ClusterState
 

@@ -135,7 +135,7 @@ def test_a_quota_holds_a_group_back_until_it_is_raised(
     submit(page, "first", 1, "research")
     expect(page.get_by_text("1 of 1 members are bound")).to_be_visible()
     submit(page, "second", 1, "research")
-    expect(page.get_by_text("queue research uses 8 of its 8 GPUs")).to_be_visible()
+    expect(page.get_by_text("queue research uses 8 of its 8 GPUs").first).to_be_visible()
     expect(page.get_by_text("GPUs of the quota are in use by")).to_be_visible()
     screenshot(page, "holds-quota-en-light")
 

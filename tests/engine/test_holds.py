@@ -132,8 +132,15 @@ def test_change_sets_respect_what_is_held():
     state.reserve(held(n1=8))
     codes = [[step.code for step in each.steps] for each in change_sets(state, G)]
     assert ["end_group"] in codes
+    assert ["release_reservation"] in codes
     state.reserve(held("r-2", holder="ml/busy", n2=8))
     assert ["end_group"] not in [[step.code for step in each.steps] for each in change_sets(state, G)]
+
+
+def test_what_is_held_for_the_group_itself_is_never_proposed_to_be_released():
+    state = two_nodes(gang("g", 3), members("g", 3, gpu=8))
+    state.reserve(held(holder=G, n1=8, n2=8))
+    assert all(step.code != "release_reservation" for each in change_sets(state, G) for step in each.steps)
 
 
 HOLDERS = [("group", G), ("group", "ml/x"), ("namespace", "ml"), ("namespace", "b"), ("queue", "q")]
