@@ -19,7 +19,7 @@ from scheduling.engine.capacity import Field, field, held_by
 from scheduling.engine.counts import DomainRows
 from scheduling.engine.decision import Decision, DomainCount, Funnel, ShapeCount, VerdictSummary
 from scheduling.engine.explain import Pairs, shortfalls
-from scheduling.engine.holds import held_rooms, seen_by, unreserved
+from scheduling.engine.holds import held_rows, seen_by, unreserved
 from scheduling.engine.packing import Packing, assignments, wholly_free
 from scheduling.engine.pairwise_rules import Rules, rules, without_strangers
 from scheduling.engine.profiles.releases import RELEASES
@@ -314,7 +314,7 @@ def _refused(
 ) -> Decision:
     own = held_by(state.columns, [(pod.node, pod.shape.requests) for pod in who.bound])
     pairs = Pairs(between, without_strangers(state, between, who)) if between else None
-    held = held_rooms(state) if state.holds else {}
+    held = held_rows(state) if state.holds else {}
     counts = shortfalls(
         state, seen, own, len(who.bound), who.missing, answer.tried, answer.refuted, pairs, held
     )

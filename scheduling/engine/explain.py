@@ -39,7 +39,7 @@ _REASONS: tuple[str, ...] = (
 )
 """Why a domain is short, the most hopeful first: the order of domains that hold equally many members."""
 
-_NOTHING_HELD: Mapping[str, Room] = {}
+_NOTHING_HELD: Mapping[str, Sequence[int]] = {}
 
 _FEASIBLE, _NOT_FOUND, _CAPACITY, _BARRED, _NEVER = 0, 1, 2, 3, len(_REASONS) - 1
 
@@ -121,7 +121,7 @@ def shortfalls(
     tried: Mapping[int, Packing],
     refuted: Collection[int] = (),
     pairs: Pairs | None = None,
-    held: Mapping[str, Room] = _NOTHING_HELD,
+    held: Mapping[str, Sequence[int]] = _NOTHING_HELD,
 ) -> DomainRows | tuple[()]:
     """One count per domain of the field, best first: most members in, then the reason that ends soonest,
     then name.
@@ -129,7 +129,7 @@ def shortfalls(
     ``own``: what bound members hold; ``bound``: how many they are; ``missing``: members to be placed at once;
     ``tried``: the best packings known, by domain; ``refuted``: domains whose bound allows the group and that
     a search proved too small; ``pairs``: None when no pod restricts the members; ``held``: by reservation,
-    what is kept off for others.
+    the rows on which it keeps something off.
     """
     if not seen.index.domains:
         return ()
@@ -148,7 +148,7 @@ def shortfalls(
         reasons=_REASONS,
         never=_NEVER,
         lacks=_lacks(seen, filled, short),
-        causes=_causes(seen, filled, pairs, held),
+        causes=_causes(seen, filled, pairs) | _reserved(state, seen, filled, held),
     )
 
 
@@ -294,10 +294,8 @@ def _nearest(seen: Field, filled: _Filled, domains: Ints) -> dict[str, Ints]:
     return nearest
 
 
-def _causes(seen: Field, filled: _Filled, pairs: Pairs | None, held: Mapping[str, Room]) -> dict[str, Ints]:
-    """Per code and domain: nodes barred, nodes without room for one more, and those that are so only for what
-    is held for others, all for the missing kind.
-    """
+def _causes(seen: Field, filled: _Filled, pairs: Pairs | None) -> dict[str, Ints]:
+    """Per code and domain: nodes barred, and nodes without room for one more, both for the missing kind."""
     counted: dict[str, Ints] = {}
     for kind, member in enumerate(seen.kinds):
         here = filled.missing_kind == kind
@@ -312,8 +310,6 @@ def _causes(seen: Field, filled: _Filled, pairs: Pairs | None, held: Mapping[str
         for resource, _ in member.requests:
             full = filled.lacking(kind, resource)
             hits[f"{Reason.CAPACITY}:{resource}"] = full & open_to if barred else full
-        if held:
-            hits |= _reserved(seen, filled, kind, open_to, held)
         for code, hit in hits.items():
             nodes = np.add.reduceat(hit.view(np.int8), seen.index.starts, dtype=np.int64)
             if len(seen.kinds) > 1:
@@ -323,20 +319,26 @@ def _causes(seen: Field, filled: _Filled, pairs: Pairs | None, held: Mapping[str
 
 
 def _reserved(
-    seen: Field, filled: _Filled, kind: int, open_to: Bools, held: Mapping[str, Room]
-) -> dict[str, Bools]:
-    """Per reservation: nodes with a part of it that have no room for one member more, and would have if
-    nothing were held for others.
+    state: ClusterState, seen: Field, filled: _Filled, held: Mapping[str, Sequence[int]]
+) -> dict[str, Ints]:
+    """Per reservation and domain: nodes with a part of it that have no room for one member more of the
+    missing kind, and would have if nothing were held for others.
     """
-    none = np.zeros(len(seen.index.order), np.int64)
-    full, full_anyway = np.zeros(len(none), bool), np.zeros(len(none), bool)
-    for resource, _ in seen.kinds[kind].requests:
-        parts = [seen.index.take(room[resource]) for room in held.values() if resource in room]
-        full |= filled.lacking(kind, resource)
-        full_anyway |= filled.lacking(kind, resource, sum(parts, none))
-    kept_off = full & ~full_anyway & open_to
-    return {
-        f"{RESERVED}:{id}": kept_off
-        & np.logical_or.reduce([seen.index.take(column) > 0 for column in room.values()])
-        for id, room in held.items()
-    }
+    if not held:
+        return {}
+    index, columns = seen.index, state.columns
+    kept_off = np.zeros(columns.rows, bool)
+    for kind, member in enumerate(seen.kinds):
+        full, full_anyway = np.zeros(len(index.order), bool), np.zeros(len(index.order), bool)
+        for resource, _ in member.requests:
+            more = index.take(columns.held[resource]) if resource in columns.held else 0
+            full |= filled.lacking(kind, resource)
+            full_anyway |= filled.lacking(kind, resource, more)
+        here = (filled.missing_kind == kind)[index.of]
+        kept_off[index.order] |= full & ~full_anyway & seen.eligible(kind) & here
+    counted = {}
+    for id, rows in held.items():
+        hit = [row for row in rows if kept_off[row]]
+        if hit:
+            counted[f"{RESERVED}:{id}"] = np.bincount(index.at[hit], minlength=len(index.domains))
+    return counted

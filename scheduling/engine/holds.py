@@ -9,15 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from scheduling.engine.columns import AMOUNT_LIMIT
 from scheduling.engine.model import Pod, PodGroup
 from scheduling.engine.reservations import Reservation, narrowest_first, on_node
 
 if TYPE_CHECKING:
-    from scheduling.engine.capacity import Room
-    from scheduling.engine.columns import Ints
     from scheduling.engine.state import ClusterState
 
 Rests = Mapping[str, Mapping[str, int]]
@@ -100,18 +96,15 @@ def unreserved(state: ClusterState) -> ClusterState:
     return state.lifting(frozenset(state.records.of(Reservation))) if state.holds else state
 
 
-def held_rooms(state: ClusterState) -> dict[str, Room]:
-    """By id of the reservations that are left out of this state: what each keeps off, per row."""
-    columns = state.columns
-    rooms: dict[str, dict[str, Ints]] = {}
-    for node in state.holds.by_node:
-        row = columns.slot.get(node)
-        if row is None:
-            continue
-        for id, rest in state.holds.rests(node).items():
-            for resource, amount in rest.items() if id not in state.holds.lifted else ():
-                room = rooms.setdefault(id, {})
-                if resource not in room:
-                    room[resource] = np.zeros(columns.rows, np.int64)
-                room[resource][row] += amount
-    return {id: rooms[id] for id in sorted(rooms)}
+def held_rows(state: ClusterState) -> dict[str, list[int]]:
+    """By id of the reservations that are left out of this state: the rows on which each keeps something
+    off.
+    """
+    slot, holds = state.columns.slot, state.holds
+    rows: dict[str, list[int]] = {}
+    for node in holds.by_node:
+        if node in slot:
+            for id, rest in holds.rests(node).items():
+                if rest and id not in holds.lifted:
+                    rows.setdefault(id, []).append(slot[node])
+    return {id: rows[id] for id in sorted(rows)}
