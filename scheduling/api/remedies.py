@@ -134,6 +134,9 @@ class UpstreamOut(Schema):
     placed: int = Field(description="Members that would be on nodes.")
     misses: bool = Field(description="This console places the group; kube-scheduler does not, or by luck.")
     agree: bool = Field(description="Both choose the same domain, or neither places anything.")
+    unaware: bool = Field(
+        description="Room is held somewhere or the group is in a queue: kube-scheduler knows of neither."
+    )
     ties: list[str] = Field(description="Equal domains between which it rolls; empty when one is best.")
     luck: list[int] = Field(description="[k, n]: of n rolls tried k place the group; [0, 0]: no matter.")
 
@@ -201,6 +204,7 @@ def upstream_out(found: Comparison) -> UpstreamOut:
         placed=upstream.bound + len(upstream.assignments),
         misses=found.misses,
         agree=found.agree,
+        unaware=found.unaware,
         ties=list(upstream.ties),
         luck=list(upstream.luck),
     )

@@ -79,6 +79,10 @@ class TestReservations:
         said = text(operator.get("/c/demo/podgroups/team-a/blocked"))
         assert f"held by reservation {made.name}: 1" in said
         assert f"{made.name} keeps" in said and "for namespace team-b" in said
+        upstream = text(operator.get("/c/demo/podgroups/team-a/blocked/upstream"))
+        assert "It knows of no reservation and no queue, and leaves them out." in upstream
+        changes = operator.get("/c/demo/podgroups/team-a/blocked/changes").content.decode()
+        assert f"/c/demo/reservations/{made.name}/release" in changes
         assert "1" in text(operator.get(f"/c/demo/domains/{free_rack}?key={RACK}"))
         assert "8 of them held" in text(operator.get(f"/c/demo/domains/{free_rack}?key={RACK}"))
         assert "8 of them held" in text(operator.get(f"/c/demo/domains/?key={RACK}"))
