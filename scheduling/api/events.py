@@ -52,9 +52,9 @@ def list_events(
     cluster: str,
     after: int = Query(0, ge=0, description="Only events with a greater seq."),
     type: str = Query("", pattern=f"^(|{'|'.join(CATALOGUE)})$", description="An event type."),
-    subject: Literal["", "cluster", "node", "workload", "podgroup", "pod", "nodetype", "plan"] = Query(
-        "", description="Kind of the object it is about."
-    ),
+    subject: Literal[
+        "", "cluster", "node", "workload", "podgroup", "pod", "nodetype", "plan", "reservation", "queue"
+    ] = Query("", description="Kind of the object it is about."),
     namespace: str = Query(""),
     name: str = Query("", description="Name of the object."),
     actor: str = Query("", description="Who did it."),

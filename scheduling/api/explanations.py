@@ -11,6 +11,7 @@ from scheduling.api.auth import VIEW, access
 from scheduling.api.commands import find_cluster
 from scheduling.api.errors import errors, problem
 from scheduling.api.moments import find_moment
+from scheduling.api.queues import QueueUseOut
 from scheduling.api.remedies import (
     CensusOut,
     ChangeSetOut,
@@ -23,7 +24,7 @@ from scheduling.api.remedies import (
 )
 from scheduling.api.schemas import AmountOut, LostToOut, ProblemOut, Resources, Seq, lost_to_out
 from scheduling.engine.decision import Decision, DomainCount, ShapeCount
-from scheduling.services.explain import Investigation, investigate
+from scheduling.services.explain import Explanation, Investigation, investigate
 from scheduling.wording import decisions
 
 router = Router(tags=["podgroups"])
@@ -37,9 +38,12 @@ class ShapeOut(Schema):
 
 
 class CauseOut(Schema):
-    code: str = Field(description="taint, cordoned, node_not_ready, selector, or capacity:<resource>.")
+    code: str = Field(
+        description="taint, cordoned, node_not_ready, selector, capacity:<resource>, or reserved:<name>."
+    )
     nodes: int = Field(
-        description="Nodes of the domain that this bars, or that lack that for one member more."
+        description="Nodes of the domain that this bars, that lack that for one member more, or that lack "
+        "only what that reservation holds for others."
     )
 
 
@@ -66,6 +70,22 @@ class FunnelOut(Schema):
 class AssignmentOut(Schema):
     pod_uid: str
     node: str
+
+
+class HeldOut(Schema):
+    name: str
+    domain: str
+    holder_kind: str
+    holder: str
+    left: Resources = Field(description="What it keeps off others now.")
+
+
+class QuotaOut(Schema):
+    queue: str
+    quota: int
+    used: int = Field(description="GPUs that members of the queue's groups have on nodes.")
+    asked: int = Field(description="GPUs that the members missing to minCount ask for.")
+    uses: list[QueueUseOut] = Field(description="By whom, the most first.")
 
 
 class ExplanationOut(Schema):
@@ -109,6 +129,10 @@ class ExplanationOut(Schema):
     method: str = Field(description="counting, heuristic, search, solver, or empty.")
     census: CensusOut | None = Field(description="Of a group that found no place; null otherwise.")
     obstacles: list[ObstacleOut] = Field(description="What is in the way in the nearest domains.")
+    reservations: list[HeldOut] = Field(
+        description="Reservations for others that keep members off the nearest domains."
+    )
+    quota: QuotaOut | None = Field(description="Of a group that the quota of its queue holds.")
     changes: list[ChangeSetOut] = Field(
         description="The few smallest changes that would make the group run, smallest first."
     )
@@ -193,10 +217,34 @@ def explanation_out(found: Investigation) -> ExplanationOut:
         method=decision.method,
         census=census_out(explanation.census),
         obstacles=obstacles_out(explanation.obstacles),
+        reservations=[
+            HeldOut(
+                name=each.reservation.name,
+                domain=each.reservation.domain,
+                holder_kind=each.reservation.holder_kind,
+                holder=each.reservation.holder,
+                left=each.left,
+            )
+            for each in explanation.reservations
+        ],
+        quota=_quota(explanation),
         changes=change_sets_out(found.changes, decision.topology_key if decision.enforced else ""),
         spread=[problem(told) for told in explanation.spread.all],
         lost_to=lost_to_out(explanation.lost_to),
         upstream=upstream_out(found.comparison),
+    )
+
+
+def _quota(explanation: Explanation) -> QuotaOut | None:
+    count = explanation.decision.quota
+    if count is None:
+        return None
+    return QuotaOut(
+        queue=count.queue,
+        quota=count.quota,
+        used=count.used,
+        asked=count.asked,
+        uses=[QueueUseOut(group=use.key, gpus=use.gpus) for use in explanation.quota_uses],
     )
 
 

@@ -50,7 +50,8 @@ class MapColumnsOut(Schema):
     state: list[int] = Field(description="Bits: 1 cordoned, 2 not ready, 4 tainted, 8 removed.")
     gpus: list[int]
     owners: list[int] = Field(
-        description="Flat: per node the number of its runs, then each as index into groups (or -1), GPUs."
+        description="Flat: per node the number of its runs, then each as index into groups (-1: no PodGroup, "
+        "-2: held by a reservation and not in use), GPUs."
     )
 
 
@@ -82,13 +83,13 @@ class MapDeltaOut(Schema):
     ts: int = Field(description="When it was made, milliseconds since the Unix epoch.")
     groups: list[str]
     nodes: list[list[Any]] = Field(
-        description="[index, name, domain or null, state, gpus, [index into groups or -1, GPUs]...]"
+        description="[index, name, domain or null, state, gpus, [index into groups, -1 or -2, GPUs]...]"
     )
     kpi: KpiOut
 
 
 NodePatches = Field(
-    description="[index, name, domain or null, state, gpus, [index into groups or -1, GPUs]...]"
+    description="[index, name, domain or null, state, gpus, [index into groups, -1 or -2, GPUs]...]"
 )
 
 

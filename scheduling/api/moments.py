@@ -20,5 +20,5 @@ def find_moment(cluster: Cluster, text: str, parameter: str) -> Moment:
     except BadMoment as error:
         status = _STATUS.get(error.fault, 404)
         message = wording.sentence(error)
-        problem = ProblemOut(kind="", path=parameter, reason=CODES[status], message=message)
+        problem = ProblemOut(kind="", path=parameter, reason=CODES[status], message=message, first=None)
         raise ApiError(status, message, [problem]) from error

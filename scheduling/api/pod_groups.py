@@ -58,6 +58,7 @@ def _pod_group_out(row: PodGroupRow, domain: str, turn: Turn | None) -> PodGroup
         min_count=row.min_count,
         topology_key=row.topology_key,
         priority=row.priority,
+        queue_name=row.queue,
         status=row.status,
         degraded=row.degraded,
         verdict=row.verdict,
@@ -142,6 +143,7 @@ def submit(
         min_count=body.min_count,
         topology_key=body.topology_key,
         priority=body.priority,
+        queue=body.queue,
         templates=tuple(
             MemberTemplate(
                 role=template.role,

@@ -54,6 +54,13 @@ class AddNodesStep(Schema):
     count: Count
 
 
+class ReleaseReservationStep(Schema):
+    step: Literal["release_reservation"]
+    name: str
+    holder_kind: str
+    holder: str
+
+
 class EndGroupStep(Schema):
     step: Literal["end_group"]
     group: str = Field(description="Key of the PodGroup that would end.")
@@ -90,6 +97,7 @@ StepOut = Annotated[
     | TolerateStep
     | LabelNodeStep
     | AddNodesStep
+    | ReleaseReservationStep
     | EndGroupStep
     | NewGenerationStep
     | UngateStep
@@ -126,6 +134,9 @@ class UpstreamOut(Schema):
     placed: int = Field(description="Members that would be on nodes.")
     misses: bool = Field(description="This console places the group; kube-scheduler does not, or by luck.")
     agree: bool = Field(description="Both choose the same domain, or neither places anything.")
+    unaware: bool = Field(
+        description="Room is held somewhere or the group is in a queue: kube-scheduler knows of neither."
+    )
     ties: list[str] = Field(description="Equal domains between which it rolls; empty when one is best.")
     luck: list[int] = Field(description="[k, n]: of n rolls tried k place the group; [0, 0]: no matter.")
 
@@ -162,9 +173,9 @@ class ObstacleOut(Schema):
     """What stands in the way in one of the nearest domains."""
 
     domain: str
-    code: str = Field(description="cordoned, node_not_ready, taint, or group.")
+    code: str = Field(description="cordoned, node_not_ready, taint, reserved, or group.")
     nodes: int
-    name: str = Field(description="Of the node, when it is one; of the group.")
+    name: str = Field(description="Of the node, when it is one; of the reservation; of the group.")
 
 
 def change_sets_out(changes: tuple[ChangeSet, ...], scope_key: str) -> list[ChangeSetOut]:
@@ -193,6 +204,7 @@ def upstream_out(found: Comparison) -> UpstreamOut:
         placed=upstream.bound + len(upstream.assignments),
         misses=found.misses,
         agree=found.agree,
+        unaware=found.unaware,
         ties=list(upstream.ties),
         luck=list(upstream.luck),
     )

@@ -224,6 +224,7 @@ class PodGroupOut(Schema):
     min_count: int
     topology_key: str = Field(description="Empty without a topology constraint.")
     priority: int | None
+    queue_name: str = Field(description="The queue that it names, defined or not; empty for none.")
     status: str = Field(description="scheduled, pending, held, error, finished or empty.")
     degraded: bool = Field(description="Some members run, but fewer than minCount.")
     verdict: str = Field(
@@ -337,6 +338,7 @@ class WorkloadIn(Schema):
         "", description="Node label whose values are the domains; empty: no constraint."
     )
     priority: int = 0
+    queue: str = Field("", description="Name of a defined queue; empty: none.")
     templates: list[MemberTemplateIn]
 
 

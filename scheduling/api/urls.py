@@ -23,6 +23,8 @@ from scheduling.api import (
     map,
     nodes,
     pod_groups,
+    queues,
+    reservations,
 )
 from scheduling.api.parsing import JsonParser
 from scheduling.api.rendering import JsonRenderer
@@ -69,5 +71,17 @@ api = NinjaAPI(
     renderer=JsonRenderer(),
 )
 errors.install(api)
-for module in (clusters, nodes, pod_groups, explanations, events, event_effects, compare, map, capacity):
+for module in (
+    clusters,
+    nodes,
+    pod_groups,
+    explanations,
+    reservations,
+    queues,
+    events,
+    event_effects,
+    compare,
+    map,
+    capacity,
+):
     api.add_router("/clusters", module.router)

@@ -65,7 +65,11 @@ def _standing(row: PodGroupRow, observed: bool) -> tuple[str, str]:
     lost = conflicted and row.reason == Reason.DOMAIN_LOST and not row.bound and row.members > 0
     overtaken = (
         (conflicted and not lost)
-        or (row.status == PodGroupRow.Status.PENDING and row.verdict == Verdict.HELD)
+        or (
+            row.status == PodGroupRow.Status.PENDING
+            and row.verdict == Verdict.HELD
+            and row.reason != Reason.QUOTA
+        )
         or (row.status in _WAITING and row.verdict == Verdict.PLACED and not observed)
     )
     return ("", "") if overtaken and not row.closed else (row.verdict, row.reason)
@@ -205,6 +209,8 @@ def _explained(explanation: Explanation, status: str, *, every_domain: bool = Fa
         "waits": waits(decision),
         "spread": explanation.spread.all,
         "lost_to": explanation.lost_to,
+        "reservations": explanation.reservations,
+        "quota_uses": explanation.quota_uses,
     }
 
 

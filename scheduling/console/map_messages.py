@@ -16,6 +16,7 @@ MESSAGES: dict[str, Any] = {
     "notReady": _("not ready"),
     "tainted": _("tainted"),
     "nodeIs": _("{node} {state}"),
+    "held": _("{held} of them held by reservations"),
     "more": _("{count} more"),
     "fits": _("{fits} of {need} members fit"),
     "rank": _("rank {rank}"),

@@ -17,8 +17,10 @@ from scheduling.console.views import (
     pending,
     pod_group,
     pod_groups,
+    queues,
     rack_map,
     remedies,
+    reservations,
     submit,
     user_settings,
 )
@@ -49,6 +51,12 @@ urlpatterns = [
     path("c/<slug:cluster>/nodes/<str:node>", nodes.node_page, name="node"),
     path("c/<slug:cluster>/nodes/<str:node>/cordon", nodes.cordon, name="node-cordon"),
     path("c/<slug:cluster>/nodes/<str:node>/uncordon", nodes.uncordon, name="node-uncordon"),
+    path("c/<slug:cluster>/reservations", reservations.reservations_page, name="reservations"),
+    path(
+        "c/<slug:cluster>/reservations/<str:name>/release", reservations.release, name="reservation-release"
+    ),
+    path("c/<slug:cluster>/queues", queues.queues_page, name="queues"),
+    path("c/<slug:cluster>/queues/<str:name>/remove", queues.remove, name="queue-remove"),
     path("c/<slug:cluster>/history", history.history_list, name="history"),
     path("c/<slug:cluster>/history.csv", history.export, {"form": "csv"}, name="history-csv"),
     path("c/<slug:cluster>/history.ndjson", history.export, {"form": "ndjson"}, name="history-ndjson"),

@@ -16,6 +16,7 @@ from scheduling.engine.change_plans import Outlook
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools
 from scheduling.engine.decision import Decision
 from scheduling.engine.eligibility import BAR_REASON, Bar
+from scheduling.engine.holds import seen_by
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import roster
@@ -62,6 +63,7 @@ def census(state: ClusterState, decision: Decision) -> Census | None:
     """The nodes as the waiting members of a refused group find them; None for any other decision."""
     if not refused(decision) or not state.nodes:
         return None
+    state = seen_by(state, decision.key)
     key = decision.topology_key if decision.enforced else ALL_NODES
     index = state.index(key)
     pinned = index.number.get(decision.domain) if decision.enforced and decision.bound else None

@@ -18,6 +18,7 @@ from scheduling.engine.change_steps import (
     EndGroup,
     LabelNode,
     NodeReady,
+    ReleaseReservation,
     Step,
     Tolerate,
     Uncordon,
@@ -25,9 +26,10 @@ from scheduling.engine.change_steps import (
     recovered,
 )
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
-from scheduling.engine.decision import Decision, DomainCount
+from scheduling.engine.decision import RESERVED, Decision, DomainCount
 from scheduling.engine.eligibility import CORDON, Bar, selects, tolerated
 from scheduling.engine.model import Node, Taint
+from scheduling.engine.reservations import Reservation
 from scheduling.engine.roster import Kind, Roster, roster
 from scheduling.engine.shapes import COUNT_LIMIT, Bars, per_row
 from scheduling.engine.state import ClusterState
@@ -171,6 +173,20 @@ def _keys_to(node: Node, kinds: Sequence[Kind]) -> tuple[tuple[Step, ...], froze
         and not all(tolerated(taint, wanted.tolerations) for wanted in suited)
     )
     return tuple(steps), taints
+
+
+# ---------------------------------------------------------------- room that is held for others
+
+
+def releases(look: Outlook) -> Iterator[Plan]:
+    """The reservations without which nodes of a domain would take members more."""
+    held = look.state.records.of(Reservation)
+    for count in look.counts if look.state.holds else ():
+        codes = [code.partition(":") for code, nodes in count.causes if nodes]
+        named = [name for sort, _, name in codes if sort == RESERVED]
+        steps = [ReleaseReservation(name, held[name].holder_kind, held[name].holder) for name in named]
+        if 0 < len(steps) <= MOST_STEPS and not count.never:
+            yield Plan(count.domain, tuple(steps))
 
 
 # ---------------------------------------------------------------- nodes without the label

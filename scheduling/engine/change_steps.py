@@ -5,6 +5,7 @@ Codes and numbers only: sentences are made in ``wording/changes.py``; ``to_json`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -98,6 +99,19 @@ class AddNodes:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseReservation:
+    """What a reservation holds for somebody else is free for everybody."""
+
+    code: ClassVar[str] = "release_reservation"
+    name: str
+    holder_kind: str
+    holder: str
+
+    def apply(self, state: ClusterState, key: str) -> None:
+        state.unreserve(self.name)
+
+
+@dataclass(frozen=True, slots=True)
 class EndGroup:
     """Another group ends and its pods go. ``members``, ``gpus``: what that disturbs, as it is on nodes now.
     ``above``: its priority is higher than that of the group that waits.
@@ -183,7 +197,18 @@ class AddMembers:
             )  # fmt: skip
 
 
-Step = Uncordon | NodeReady | Tolerate | LabelNode | AddNodes | EndGroup | NewGeneration | Ungate | AddMembers
+Step = (
+    Uncordon
+    | NodeReady
+    | Tolerate
+    | LabelNode
+    | AddNodes
+    | ReleaseReservation
+    | EndGroup
+    | NewGeneration
+    | Ungate
+    | AddMembers
+)
 
 _EASIEST_FIRST: tuple[type[Step], ...] = (
     Ungate,
@@ -194,6 +219,7 @@ _EASIEST_FIRST: tuple[type[Step], ...] = (
     Tolerate,
     NodeReady,
     AddNodes,
+    ReleaseReservation,
     EndGroup,
 )
 """Of changes that disturb equally much, the one that is done most easily first."""
@@ -235,7 +261,12 @@ def _disturbed(step: Step) -> int:
 
 def gpus(pods: tuple[Pod, ...]) -> int:
     """Devices of resources named ``.../gpu`` that the pods request."""
-    return sum(amount for pod in pods for name, amount in pod.shape.requests if name.endswith("/gpu"))
+    return sum(gpus_of(pod.shape.requests) for pod in pods)
+
+
+def gpus_of(amounts: Iterable[tuple[str, int]]) -> int:
+    """Devices of resources named ``.../gpu`` in such amounts."""
+    return sum(amount for name, amount in amounts if name.endswith("/gpu"))
 
 
 def to_json(step: Step) -> dict[str, Any]:

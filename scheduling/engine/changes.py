@@ -25,6 +25,7 @@ from scheduling.engine.change_plans import (
     endings,
     labels,
     openings,
+    releases,
 )
 from scheduling.engine.change_steps import (
     AddMembers,
@@ -42,6 +43,7 @@ from scheduling.engine.change_steps import (
 from scheduling.engine.cuts import cut
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
+from scheduling.engine.holds import seen_by
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import Roster, roster
 from scheduling.engine.state import ClusterState
@@ -95,11 +97,12 @@ class ChangeSet:
 def change_sets(state: ClusterState, key: str, *, limit: int = LIMIT) -> tuple[ChangeSet, ...]:
     """At most ``limit`` of them, the smallest first; ``state`` is not changed.
 
-    None for a group that waits for nothing, that uses what is not modelled, whose PodGroup is missing, or
-    where none was found.
+    None for a group that waits for nothing, that uses what is not modelled, whose PodGroup is missing, that
+    the quota of its queue holds, or where none was found.
     """
+    state = seen_by(state, key)
     refusal = decide(state, key)
-    if refusal.placed or refusal.reason in (Reason.UNMODELLED, Reason.NO_PODGROUP):
+    if refusal.placed or refusal.reason in (Reason.UNMODELLED, Reason.NO_PODGROUP, Reason.QUOTA):
         return ()
     if refusal.verdict == Verdict.HELD:
         return tuple(_of_held(state, key, refusal, limit))
@@ -197,7 +200,7 @@ def _plans(state: ClusterState, key: str, refusal: Decision) -> Iterator[Plan]:
     if not where.index.domains:
         return
     look = Outlook(state, who, where.index, refusal)
-    for plans in (openings, labels, additions, endings):
+    for plans in (openings, releases, labels, additions, endings):
         yield from plans(look)
 
 

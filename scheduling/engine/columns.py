@@ -8,7 +8,7 @@ Nothing may depend on the order of slots: whoever needs an order takes it from `
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,9 @@ class Columns:
     changed.
 
     ``slot``: node name -> row; ``node``: row -> node name, "" when vacant. ``alloc``/``free``: resource ->
-    column; free is allocatable less the requests of bound unfinished pods and is negative on an
-    over-committed node. ``pods_on``: number of such pods. ``changed``: value of ``clock`` when something
+    column; free is allocatable less the requests of bound unfinished pods and what is ``held`` for some, and
+    is negative on an over-committed node. ``held``: as ``free``, for resources of which some was ever held;
+    ``pods_on``: number of such pods. ``changed``: value of ``clock`` when something
     other than room last changed about the node (labels, taints, cordon, readiness, name). ``attitude``: which
     of the state's attitudes a node has, that is what it says of every member (taints, cordon, readiness).
     ``version``: how many changes of any kind there were; ``line``: the same object in copies that have not
@@ -43,6 +44,7 @@ class Columns:
         self.node: list[str] = []
         self.alloc: dict[str, Ints] = {}
         self.free: dict[str, Ints] = {}
+        self.held: dict[str, Ints] = {}
         self.pods_on: Ints = np.zeros(_FIRST_ROWS, np.int64)
         self.changed: Ints = np.zeros(_FIRST_ROWS, np.int64)
         self.attitude: Ints = np.zeros(_FIRST_ROWS, np.int64)
@@ -115,7 +117,7 @@ class Columns:
 
     def remove(self, name: str) -> None:
         row = self.slot.pop(name)
-        for column in (*self.alloc.values(), *self.free.values(), self.pods_on):
+        for column in (*self.alloc.values(), *self.free.values(), *self.held.values(), self.pods_on):
             column[row] = 0
         self.node[row] = ""
         self._vacant.append(row)
@@ -158,12 +160,31 @@ class Columns:
             self.pods_on[row] += pods
         self._note(row)
 
+    def hold(self, row: int, amounts: Mapping[str, int]) -> None:
+        """Leave so much out of what is free on the row, in place of what was left out before."""
+        for resource in sorted(amounts.keys() - self.held.keys()):
+            self._need(resource)
+            self.held[resource] = np.zeros(self.rows, np.int64)
+        for resource, held in self.held.items():
+            amount = amounts.get(resource, 0)
+            self.free[resource][row] -= amount - held[row]
+            held[row] = amount
+        self._note(row)
+
+    def unheld(self, resource: str) -> Ints:
+        """Allocatable less the requests of bound unfinished pods, whatever is held. KeyError for a resource
+        without a column.
+        """
+        held = self.held.get(resource)
+        return self.free[resource] if held is None else self.free[resource] + held
+
     def copy(self) -> Columns:
         other = Columns()
         other.slot = self.slot.copy()
         other.node = self.node.copy()
         other.alloc = {resource: column.copy() for resource, column in self.alloc.items()}
         other.free = {resource: column.copy() for resource, column in self.free.items()}
+        other.held = {resource: column.copy() for resource, column in self.held.items()}
         other.pods_on = self.pods_on.copy()
         other.changed = self.changed.copy()
         other.attitude = self.attitude.copy()
@@ -198,7 +219,7 @@ class Columns:
 
     def _grow(self, rows: int) -> None:
         self._cells = {}
-        for table in (self.alloc, self.free):
+        for table in (self.alloc, self.free, self.held):
             for resource, column in table.items():
                 table[resource] = _longer(column, rows)
         self.pods_on = _longer(self.pods_on, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from scheduling.engine.reservations import Reservation
 from scheduling.engine.state import ClusterState
 
 
@@ -25,4 +26,11 @@ def cut(whole: ClusterState, key: str, domains: Iterable[str], loose: Iterable[s
     part.set_group(group)
     for pod in whole.pods_naming(key):
         part.set_pod(pod)
+    if whole.holds:
+        for other in whole.groups.values():  # queues tell whose reservations the pods on the nodes use
+            if other.queue:
+                part.set_group(other)
+        for reservation in whole.records.of(Reservation).values():
+            part.records.drop(Reservation, reservation.id)
+            part.reserve(reservation)
     return part

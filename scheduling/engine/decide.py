@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -18,10 +19,12 @@ from scheduling.engine.capacity import Field, field, held_by
 from scheduling.engine.counts import DomainRows
 from scheduling.engine.decision import Decision, DomainCount, Funnel, ShapeCount, VerdictSummary
 from scheduling.engine.explain import Pairs, shortfalls
+from scheduling.engine.holds import held_rows, seen_by, unreserved
 from scheduling.engine.packing import Packing, assignments, wholly_free
 from scheduling.engine.pairwise_rules import Rules, rules, without_strangers
 from scheduling.engine.profiles.releases import RELEASES
 from scheduling.engine.profiles.upstream import decide_upstream
+from scheduling.engine.quota import Allowance, allowance
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import Kind, Requests, Roster, roster
 from scheduling.engine.state import ClusterState
@@ -31,22 +34,31 @@ __all__ = ["PROFILES", "Decision", "DomainCount", "Funnel", "ShapeCount", "Verdi
 
 PROFILES = ("exact", *RELEASES)
 
+_EVERYBODY = Allowance()
+
 _SHOWN_WHEN_PLACED = 8
 """Domains counted in a decision that places: the chosen one and the next best."""
 
 
 def decide(state: ClusterState, group_key: str, *, profile: str = "exact") -> Decision:
-    """What to do with the group now. ValueError for an unknown profile; a group nobody names is held."""
+    """What to do with the group now. ValueError for an unknown profile; a group nobody names is held.
+
+    The profiles of kube-scheduler leave reservations and quotas out of account: it knows of neither.
+    """
     if profile not in PROFILES:
         raise ValueError(f"profile {profile!r} is none of {', '.join(PROFILES)}")
     if profile in RELEASES:  # no release knows of NUMA zones: to it their key is a label that no node has
-        return decide_upstream(state, group_key, profile, _decide_exact)
+        return decide_upstream(unreserved(state), group_key, profile, _decide_exact)
+    exact: numa.Exact = _decide_exact
+    if state.groups.get(group_key) is not None and state.groups[group_key].queue:
+        exact = partial(_decide_exact, allowed=allowance(state, roster(state, group_key)))
+    state = seen_by(state, group_key)
     if numa.asked(state, group_key):
-        return _unless_pods_restrict(state, numa.decide_in_zones(state, group_key, _decide_exact))
-    return _decide_exact(state, group_key)
+        return _unless_pods_restrict(state, numa.decide_in_zones(state, group_key, exact))
+    return exact(state, group_key)
 
 
-def _decide_exact(state: ClusterState, group_key: str) -> Decision:
+def _decide_exact(state: ClusterState, group_key: str, allowed: Allowance = _EVERYBODY) -> Decision:
     who = roster(state, group_key)
     start = _start(state, who, "exact")
     held = held_reason(who)
@@ -65,9 +77,34 @@ def _decide_exact(state: ClusterState, group_key: str) -> Decision:
         start = replace(start, domain=where.index.domains[0])
     if not who.waiting:
         return replace(start, method="counting")
+    if allowed.refused is not None:
+        return replace(start, verdict=Verdict.HELD, reason=Reason.QUOTA, quota=allowed.refused)
     if who.unmodelled:
         return replace(start, verdict=Verdict.NOT_FOUND, reason=Reason.UNMODELLED, unmodelled=who.unmodelled)
+    if allowed.uids is not None:
+        return _some_of(state, who, where, start, allowed.uids)
     return _evaluate(state, who, where, start)
+
+
+def _some_of(
+    state: ClusterState, who: Roster, where: Candidates, start: Decision, uids: frozenset[str]
+) -> Decision:
+    """With only those members to be placed. Where they are of several kinds, others might fit in their stead:
+    then it is no proof that these do not, unless all together are proved not to.
+    """
+    decision = _evaluate(state, _only(who, uids), where, start)
+    if decision.verdict != Verdict.PROVED_INFEASIBLE or len(who.kinds()) == 1:
+        return decision
+    whole = _evaluate(state, who, where, start)
+    if whole.verdict == Verdict.PROVED_INFEASIBLE:
+        return whole
+    return replace(decision, verdict=Verdict.NOT_FOUND, reason=Reason.NOT_FOUND_BY_HEURISTIC)
+
+
+def _only(who: Roster, allowed: frozenset[str]) -> Roster:
+    """The group with some of its waiting members. How many it has of each shape stays as it is."""
+    some = tuple(pod for pod in who.waiting if pod.uid in allowed)
+    return replace(who, waiting=some, _asked={"counts": who.counts()})
 
 
 def _unless_pods_restrict(state: ClusterState, decision: Decision) -> Decision:
@@ -277,7 +314,10 @@ def _refused(
 ) -> Decision:
     own = held_by(state.columns, [(pod.node, pod.shape.requests) for pod in who.bound])
     pairs = Pairs(between, without_strangers(state, between, who)) if between else None
-    counts = shortfalls(state, seen, own, len(who.bound), who.missing, answer.tried, answer.refuted, pairs)
+    held = held_rows(state) if state.holds else {}
+    counts = shortfalls(
+        state, seen, own, len(who.bound), who.missing, answer.tried, answer.refuted, pairs, held
+    )
     return replace(
         start,
         verdict=Verdict.PROVED_INFEASIBLE if answer.proved else Verdict.NOT_FOUND,

@@ -9,7 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from scheduling.engine.queues import QuotaCount
 from scheduling.engine.reasons import Verdict
+
+RESERVED = "reserved"
+"""A cause, followed by a colon and the name of a reservation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,10 @@ class DomainCount:
     ``short_of``: (resource, amount) lacking for the ``short`` members in all eligible nodes together once
     ``fits`` are in; where the sum would do and only its pieces are too small, what the nearest piece lacks
     for one member. ``causes``: (code, nodes): nodes barred by ``taint``, ``cordoned``, ``node_not_ready``,
-    ``selector``, and ``capacity:<resource>`` eligible nodes which, with ``fits`` in, lack that resource for
-    one member more. ``never``: not even with the domain empty and every node of it eligible.
+    ``selector``, ``capacity:<resource>`` eligible nodes which, with ``fits`` in, lack that resource for
+    one member more, and of them ``reserved:<id>`` those that would take one if nothing were held for others
+    and of which that reservation holds a part. ``never``: not even with the domain empty and every node of
+    it eligible.
     """
 
     domain: str
@@ -95,7 +101,7 @@ class Decision:
     counted again, or refused on the word of a solver in floating point; ``greedy`` (profiles of
     kube-scheduler); "" when none. ``ties``: the domains between which kube-scheduler would roll, the chosen
     one first; empty when one is best. ``luck``: (k, n): kube-scheduler rolls between nodes too, and of n ways
-    tried k place the group; (0, 0) when that cannot matter.
+    tried k place the group; (0, 0) when that cannot matter. ``quota``: with the reason ``quota`` only.
     """
 
     key: str
@@ -124,6 +130,7 @@ class Decision:
     method: str = ""
     ties: tuple[str, ...] = ()
     luck: tuple[int, int] = (0, 0)
+    quota: QuotaCount | None = None
 
     @property
     def depends_on_ties(self) -> bool:

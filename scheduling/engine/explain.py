@@ -13,6 +13,7 @@ import numpy as np
 from scheduling.engine.capacity import Field, Room, emptied, unbarred
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Ints
 from scheduling.engine.counts import DomainRows
+from scheduling.engine.decision import RESERVED
 from scheduling.engine.eligibility import BAR_CODE, BAR_REASON, BY_PODS, Bar
 from scheduling.engine.mixed import first_fit
 from scheduling.engine.packing import Packing
@@ -37,6 +38,8 @@ _REASONS: tuple[str, ...] = (
     Reason.NEVER_FITS,
 )
 """Why a domain is short, the most hopeful first: the order of domains that hold equally many members."""
+
+_NOTHING_HELD: Mapping[str, Sequence[int]] = {}
 
 _FEASIBLE, _NOT_FOUND, _CAPACITY, _BARRED, _NEVER = 0, 1, 2, 3, len(_REASONS) - 1
 
@@ -93,14 +96,14 @@ class _Filled:
             left[~self.usable] = 0
         return index.sums(left)
 
-    def lacking(self, kind: int, resource: str) -> Bools:
-        """Per position, whether too little is left for one member more of a kind."""
+    def lacking(self, kind: int, resource: str, more: Ints | int = 0) -> Bools:
+        """Per position, whether too little is left for one member more of a kind, if there were ``more``."""
         ask = self._asks[resource][kind]
         lacking: Bools
         if self._full:
-            lacking = self._room(resource) < (self.takes[0] + 1) * ask
+            lacking = self._room(resource) + more < (self.takes[0] + 1) * ask
         else:
-            lacking = self.left(resource) < ask
+            lacking = self.left(resource) + more < ask
         return lacking
 
     def _room(self, resource: str) -> Ints:
@@ -118,13 +121,15 @@ def shortfalls(
     tried: Mapping[int, Packing],
     refuted: Collection[int] = (),
     pairs: Pairs | None = None,
+    held: Mapping[str, Sequence[int]] = _NOTHING_HELD,
 ) -> DomainRows | tuple[()]:
     """One count per domain of the field, best first: most members in, then the reason that ends soonest,
     then name.
 
     ``own``: what bound members hold; ``bound``: how many they are; ``missing``: members to be placed at once;
     ``tried``: the best packings known, by domain; ``refuted``: domains whose bound allows the group and that
-    a search proved too small; ``pairs``: None when no pod restricts the members.
+    a search proved too small; ``pairs``: None when no pod restricts the members; ``held``: by reservation,
+    the rows on which it keeps something off.
     """
     if not seen.index.domains:
         return ()
@@ -143,7 +148,7 @@ def shortfalls(
         reasons=_REASONS,
         never=_NEVER,
         lacks=_lacks(seen, filled, short),
-        causes=_causes(seen, filled, pairs),
+        causes=_causes(seen, filled, pairs) | _reserved(state, seen, filled, held),
     )
 
 
@@ -310,4 +315,30 @@ def _causes(seen: Field, filled: _Filled, pairs: Pairs | None) -> dict[str, Ints
             if len(seen.kinds) > 1:
                 nodes[~here] = 0
             counted[str(code)] = counted[str(code)] + nodes if str(code) in counted else nodes
+    return counted
+
+
+def _reserved(
+    state: ClusterState, seen: Field, filled: _Filled, held: Mapping[str, Sequence[int]]
+) -> dict[str, Ints]:
+    """Per reservation and domain: nodes with a part of it that have no room for one member more of the
+    missing kind, and would have if nothing were held for others.
+    """
+    if not held:
+        return {}
+    index, columns = seen.index, state.columns
+    kept_off = np.zeros(columns.rows, bool)
+    for kind, member in enumerate(seen.kinds):
+        full, full_anyway = np.zeros(len(index.order), bool), np.zeros(len(index.order), bool)
+        for resource, _ in member.requests:
+            more = index.take(columns.held[resource]) if resource in columns.held else 0
+            full |= filled.lacking(kind, resource)
+            full_anyway |= filled.lacking(kind, resource, more)
+        here = (filled.missing_kind == kind)[index.of]
+        kept_off[index.order] |= full & ~full_anyway & seen.eligible(kind) & here
+    counted = {}
+    for id, rows in held.items():
+        hit = [row for row in rows if kept_off[row]]
+        if hit:
+            counted[f"{RESERVED}:{id}"] = np.bincount(index.at[hit], minlength=len(index.domains))
     return counted

@@ -134,7 +134,10 @@ def _fill(seen: ZoneView, state: ClusterState, node: Node) -> None:
             inside[domain].update(dict(pod.shape.requests))
         else:
             loose.update(dict(pod.shape.requests))
-    free = state.free(node.name)
+    # Which zones a reservation's room is in, nobody says either.
+    held = state.held(node.name)
+    loose.update(held)
+    free = {resource: left - held.get(resource, 0) for resource, left in state.free(node.name).items()}
     listed = {resource for zone in node.zones for resource, _ in zone.allocatable}
     room = {domain: Counter(dict(zones.nodes[domain].allocatable)) for domain in domains}
     for domain in domains:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from scheduling.engine.census import refused
 from scheduling.engine.change_plans import Outlook, ShutNode, shut_nodes
 from scheduling.engine.change_steps import NodeReady, Uncordon
-from scheduling.engine.decision import Decision
+from scheduling.engine.decision import RESERVED, Decision
+from scheduling.engine.holds import seen_by
 from scheduling.engine.reasons import Reason
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
@@ -18,8 +19,9 @@ from scheduling.engine.topology import ALL_NODES
 @dataclass(frozen=True, slots=True)
 class Obstacle:
     """What is in the way in one domain. ``code``: ``cordoned``, ``node_not_ready`` or ``taint`` with the
-    number of such ``nodes`` that have room, or ``group`` for the other group with most pods and the number of
-    nodes it is on. ``name``: of the node when it is one, of the group.
+    number of such ``nodes`` that have room, ``reserved`` with the number of those that would have room but
+    for the reservation of that name, or ``group`` for the other group with most pods and the number of
+    nodes it is on. ``name``: of the node when it is one, of the reservation, of the group.
     """
 
     domain: str
@@ -34,13 +36,18 @@ def obstacles(state: ClusterState, decision: Decision, most: int) -> tuple[Obsta
     """
     if not refused(decision) or not decision.domains:
         return ()
+    state = seen_by(state, decision.key)
     index = state.index(decision.topology_key if decision.enforced else ALL_NODES)
     look = Outlook(state, roster(state, decision.key), index, decision)
     near = [count.domain for count in decision.domains[:most]]
     shut = shut_nodes(look, near)
     named = []
     for domain in near:
-        found = _barred_by(domain, shut.get(domain, [])) or _held_by(look, domain)
+        found = (
+            _barred_by(domain, shut.get(domain, []))
+            or _reserved_in(decision, domain)
+            or _held_by(look, domain)
+        )
         if found is not None:
             named.append(found)
     return tuple(named)
@@ -64,6 +71,20 @@ def _bar_of(node: ShutNode) -> str:
     if any(isinstance(step, NodeReady) for step in node.steps):
         return str(Reason.NODE_NOT_READY)
     return str(Reason.CORDONED if any(isinstance(s, Uncordon) for s in node.steps) else Reason.TAINT)
+
+
+def _reserved_in(decision: Decision, domain: str) -> Obstacle | None:
+    """The reservation for others that keeps members off most nodes."""
+    (count,) = (count for count in decision.domains if count.domain == domain)
+    held = {
+        code.partition(":")[2]: nodes
+        for code, nodes in count.causes
+        if nodes and code.startswith(f"{RESERVED}:")
+    }
+    if not held or not count.short:
+        return None
+    name = min(held, key=lambda each: (-held[each], each))
+    return Obstacle(domain, RESERVED, held[name], name)
 
 
 def _held_by(look: Outlook, domain: str) -> Obstacle | None:

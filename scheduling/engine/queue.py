@@ -5,6 +5,10 @@ that already have members on nodes, since what those hold is wasted until the re
 of the group, then by key. So a gang that lost a member goes before younger groups of its priority, and
 never before a higher one.
 
+The priority of its queue goes before all that (0 without a defined queue). Of one such priority the groups
+of fair queues share: after the groups of strict queues and without a queue, each next one is the first of the
+fair queue that has the least part of its quota, what its groups before in the order ask for counted as had.
+
 kube-scheduler's order, which its profiles follow: priority descending, then the moment at which the group
 could first be decided (the PodGroup and minCount members existed), then by key. So of two gangs created side
 by side the one that reached its quorum first goes first.
@@ -12,10 +16,15 @@ by side the one that reached its quorum first goes first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
 
 from scheduling.engine.candidates import Conflict, candidates
+from scheduling.engine.change_steps import gpus
 from scheduling.engine.profiles.releases import RELEASES
+from scheduling.engine.queues import Queue
+from scheduling.engine.quota import queue_of, used
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.roster import Roster, roster
 from scheduling.engine.state import ClusterState
@@ -30,8 +39,40 @@ def waiting(state: ClusterState, profile: str = "exact") -> list[str]:
     """
     rosters = (roster(state, key) for key in state.group_keys())
     order: Callable[[Roster], tuple[int, int, int]] = _quorum_order if profile in RELEASES else _order
-    queue = [(order(who), who.key) for who in rosters if _waits(state, who)]
-    return [key for _, key in sorted(queue)]
+    found = [(order(who), who.key) for who in rosters if _waits(state, who)]
+    keys = [key for _, key in sorted(found)]
+    if profile in RELEASES or not state.records.of(Queue):
+        return keys
+    return list(_by_queue(state, keys))
+
+
+def _by_queue(state: ClusterState, keys: Iterable[str]) -> Iterator[str]:
+    """Keys in the order without queues, as their queues have it."""
+    levels: defaultdict[int, list[str]] = defaultdict(list)
+    queues: dict[str, Queue] = {}
+    for key in keys:
+        queue = queue_of(state, state.groups.get(key))
+        levels[queue.priority if queue else 0].append(key)
+        if queue is not None and queue.order == "fair" and queue.quota:
+            queues[key] = queue
+    for priority in sorted(levels, reverse=True):
+        yield from (key for key in levels[priority] if key not in queues)
+        fair: defaultdict[Queue, list[str]] = defaultdict(list)
+        for key in levels[priority]:
+            if key in queues:
+                fair[queues[key]].append(key)
+        yield from _shared(state, fair)
+
+
+def _shared(state: ClusterState, fair: dict[Queue, list[str]]) -> Iterator[str]:
+    had = {queue: used(state, queue.name) for queue in fair}
+    while fair:
+        queue = min(fair, key=lambda each: (Fraction(had[each], each.quota or 1), each.name))
+        key = fair[queue].pop(0)
+        had[queue] += gpus(roster(state, key).waiting)
+        if not fair[queue]:
+            del fair[queue]
+        yield key
 
 
 def is_conflicted(state: ClusterState, key: str) -> bool:

@@ -41,6 +41,7 @@ class Reason(StrEnum):
     INVALID = "invalid"
     NOT_FOUND_BY_HEURISTIC = "not_found_by_heuristic"
     ZONE_USE_UNKNOWN = "zone_use_unknown"
+    QUOTA = "quota"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Meaning:
 MEANINGS: dict[Reason, Meaning] = {
     Reason.CAPACITY: Meaning(
         "No topology domain has room for minCount members now; some domain would when empty.",
-        "pods that end or leave, nodes that join",
+        "pods that end or leave, nodes that join, reservations for others that are released or expire",
     ),
     Reason.NEVER_FITS: Meaning(
         "No topology domain could hold minCount members even if it were empty.",
@@ -107,6 +108,11 @@ MEANINGS: dict[Reason, Meaning] = {
     Reason.ZONE_USE_UNKNOWN: Meaning(
         "No NUMA zone is certain to have room: pods on the nodes do not tell which zone they use.",
         "those pods ending, or room in a zone even if they were all in it",
+    ),
+    Reason.QUOTA: Meaning(
+        "What is left of the GPU quota of its queue does not do for the members that are missing to "
+        "minCount, so the group is not evaluated: whether some domain has room is not asked.",
+        "members of the queue's groups ending, or a larger quota",
     ),
 }
 """One meaning for each reason; a test holds the two lists together."""

@@ -9,6 +9,8 @@ from typing import Protocol, TypeVar, cast
 
 from scheduling.engine import node_types
 from scheduling.engine.node_types import NodeType, ScaleUpPlan
+from scheduling.engine.queues import Queue
+from scheduling.engine.reservations import Reservation
 
 
 class Record(Protocol):
@@ -20,7 +22,7 @@ class Record(Protocol):
 
 _R = TypeVar("_R", bound=Record)
 
-KINDS: tuple[type[Record], ...] = (NodeType, ScaleUpPlan)
+KINDS: tuple[type[Record], ...] = (NodeType, ScaleUpPlan, Reservation, Queue)
 """Every kind of record; a snapshot holds these and no others."""
 
 PARTS: tuple[type, ...] = node_types.PARTS

@@ -20,6 +20,7 @@ from scheduling.engine.columns import Bools
 from scheduling.engine.decide import held_reason, undisputed
 from scheduling.engine.eligibility import Bar
 from scheduling.engine.numa import asked
+from scheduling.engine.quota import allowance
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
@@ -28,10 +29,11 @@ from scheduling.engine.state import ClusterState
 class Kind(StrEnum):
     """What happened, as far as it can help somebody.
 
-    ``freed``: something that was on the node asks for less there, or is gone. ``opened``: uncordoned, ready,
-    or other taints. ``joined``, ``resized`` (other allocatable), ``relabelled``: what the node is. ``group``:
-    a member, the PodGroup, or the node under a bound member is another. ``rules``: gates, mode, and whatever
-    the program that tells changes does not know better. ``other``: it could help no proved refusal.
+    ``freed``: something that was on the node, or held there, asks for less there, or is gone. ``opened``:
+    uncordoned, ready, or other taints. ``joined``, ``resized`` (other allocatable), ``relabelled``: what the
+    node is. ``group``: a member, the PodGroup, or the node under a bound member is another. ``rules``: gates,
+    mode, and whatever the program that tells changes does not know better. ``other``: it could help no proved
+    refusal.
     """
 
     FREED = "freed"
@@ -117,6 +119,9 @@ def could_help(state: ClusterState, key: str, changes: Changes, since: int) -> i
     """
     own = changes.of_group(key, since)
     last = state.verdicts.get(key)
+    if last is not None and last.reason == Reason.QUOTA:
+        freed = allowance(state, roster(state, key)).refused is None
+        return earliest(own, changes.any(since) if freed else None)
     if last is None or last.verdict != Verdict.PROVED_INFEASIBLE:
         return own
     if asked(state, key) or state.ever_apart or roster(state, key).pairwise:

@@ -194,7 +194,7 @@ def wholly_free_rows(
     Every node runs some pod of the platform, so that "no pod at all" would see no whole node where whole
     nodes matter.
     """
-    devices = sorted({resource for asked in requests for resource, _ in asked if _is_device(resource)})
+    devices = sorted({resource for asked in requests for resource, _ in asked if is_device(resource)})
     if not devices:
         unused: Bools = columns.pods_on[rows] == 0
         return unused
@@ -208,7 +208,8 @@ def wholly_free_rows(
     return idle & offers
 
 
-def _is_device(resource: str) -> bool:
+def is_device(resource: str) -> bool:
+    """Whether a node that has none of it in use is a whole one for whoever asks for it."""
     return resource not in _ORDINARY and not resource.startswith("hugepages-")
 
 

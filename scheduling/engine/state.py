@@ -18,6 +18,7 @@ from scheduling.engine.buckets import Buckets
 from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.eligibility import Bar, bar
+from scheduling.engine.holds import Holds
 from scheduling.engine.lost import Home, Lost
 from scheduling.engine.model import (
     TAS_GATES,
@@ -33,7 +34,8 @@ from scheduling.engine.model import (
 from scheduling.engine.numa_names import node_of
 from scheduling.engine.packed import NodesMade, PackedNodes, PackedPods, PlacedMade, PodsMade, UidsByName
 from scheduling.engine.past import Past
-from scheduling.engine.records import Records
+from scheduling.engine.records import Record, Records
+from scheduling.engine.reservations import Reservation
 from scheduling.engine.roll import Objects, Roll, Shared, settled
 from scheduling.engine.shapes import Bars, DomainCounts, Requests, ShapeIndex, ShapeView
 from scheduling.engine.topology import TopologyIndex
@@ -60,7 +62,8 @@ class ClusterState:
     ``apart_as_of``: another object whenever ``apart`` has changed; ``ever_apart``: whether there was any.
     ``homes`` and ``lost``: by group key, what ``lost`` keeps of domains that went away.
     ``zone_of``: pod uid -> NUMA domain that it was placed in, as long as the pod is on that node.
-    ``past``: what commands must know. ``records``: what operators laid down.
+    ``past``: what commands must know. ``records``: what operators laid down; reservations come and go by
+    ``reserve`` and ``unreserve``. ``holds``: what these keep off the nodes.
     ``zone_view`` and ``stale_zones`` (nodes that changed since) belong to ``numa_view``.
     """
 
@@ -92,6 +95,7 @@ class ClusterState:
         self.zone_of: dict[str, str] = {}
         self.past = Past()
         self.records = Records()
+        self.holds = Holds()
         self.zone_view: ZoneView | None = None
         self.stale_zones: set[str] = set()
 
@@ -166,16 +170,33 @@ class ClusterState:
         return [(ports, [self.pods[uid] for uid in self._holding.get(ports)]) for ports in self._holding]
 
     def free(self, node_name: str) -> dict[str, int]:
-        """Allocatable less the requests of bound unfinished pods; negative on an over-committed node.
+        """Allocatable less the requests of bound unfinished pods, whatever is held; negative on an
+        over-committed node.
 
         Resources that the node offers or that are used on it. KeyError for a node that is not in the cluster.
         """
-        return self._amounts(node_name, self.columns.free)
+        row = self.columns.slot[node_name]
+        alloc = self.columns.alloc
+        offered = {resource for resource, _ in self.nodes[node_name].allocatable}
+        free = {resource: int(column[row]) for resource, column in sorted(self.columns.free.items())}
+        for resource, held in self.columns.held.items():
+            free[resource] += int(held[row])
+        return {
+            resource: amount
+            for resource, amount in free.items()
+            if resource in offered or amount != alloc[resource][row]
+        }
+
+    def held(self, node_name: str) -> dict[str, int]:
+        """What of ``free`` reservations hold, amounts > 0. KeyError for a node that is not in the cluster."""
+        row = self.columns.slot[node_name]
+        held = ((resource, int(column[row])) for resource, column in sorted(self.columns.held.items()))
+        return {resource: amount for resource, amount in held if amount}
 
     def used(self, node_name: str) -> dict[str, int]:
         """What bound unfinished pods request, for the same resources as ``free``."""
         row = self.columns.slot[node_name]
-        free = self._amounts(node_name, self.columns.free)
+        free = self.free(node_name)
         return {
             resource: int(self.columns.alloc[resource][row]) - amount for resource, amount in free.items()
         }
@@ -241,6 +262,8 @@ class ClusterState:
                 self._bars = self._bars.copy()
         if old is None or old.allocatable != node.allocatable:
             self.columns.set_allocatable(row, node.allocatable)
+        if old is None and node.name in self.holds.by_node:
+            self._hold(node.name)
 
     def remove_node(self, name: str, uid: str) -> None:
         """Take the node out; pods bound to it stay and hold room nowhere. Nothing happens unless it is this
@@ -317,6 +340,8 @@ class ClusterState:
             self.free_domain(group.key)
         self.groups[group.key] = group
         self.rosters.pop(group.key, None)
+        if self.holds:
+            self._hold_for_queues(old.queue if old is not None else "", group.queue)
 
     def close_group(self, key: str, uid: str) -> None:
         """End the generation; nothing happens unless it is the open one."""
@@ -327,6 +352,45 @@ class ClusterState:
             self.turns.pop(key, None)
             self.free_domain(key)
             self.rosters.pop(key, None)
+            if self.holds:
+                self._hold_for_queues(group.queue, "")
+
+    def keep(self, record: Record) -> None:
+        """Put a record of any kind, with what follows from it."""
+        if isinstance(record, Reservation):
+            self.reserve(record)
+        else:
+            self.records.put(record)
+
+    def reserve(self, reservation: Reservation) -> None:
+        """Hold room, in place of the reservation of that id if there is one."""
+        self.unreserve(reservation.id)
+        self.records.put(reservation)
+        self.holds.add(reservation)
+        for node in reservation.nodes:
+            self._hold(node)
+
+    def unreserve(self, id: str) -> None:
+        """Nothing happens when there is no such reservation."""
+        reservation = self.records.of(Reservation).get(id)
+        if reservation is not None:
+            self.records.drop(Reservation, id)
+            self.holds.drop(reservation)
+            for node in reservation.nodes:
+                self._hold(node)
+
+    def lifting(self, ids: frozenset[str]) -> ClusterState:
+        """A fork in which these reservations, and no others, keep nothing off; the state itself when it is
+        so already.
+        """
+        if ids == self.holds.lifted:
+            return self
+        other = self.fork()
+        other.holds.lifted = ids
+        for node, here in self.holds.by_node.items():
+            if any((each.id in ids) != (each.id in self.holds.lifted) for each in here):
+                other._hold(node)
+        return other
 
     def record_verdict(self, key: str, summary: VerdictSummary) -> None:
         self.verdicts[key] = summary
@@ -369,6 +433,7 @@ class ClusterState:
         other.zone_of = self.zone_of.copy()
         other.past = self.past.fork()
         other.records = self.records.fork()
+        other.holds = self.holds.fork()
         other.zone_view = self.zone_view.fork() if self.zone_view is not None else None
         other.stale_zones = self.stale_zones.copy()
         return other
@@ -436,6 +501,22 @@ class ClusterState:
         row = self.columns.slot.get(pod.node)
         if row is not None:
             self.columns.charge(row, pod.shape.requests, pods)
+            if pod.node in self.holds.by_node:
+                self._hold(pod.node)
+
+    def _hold(self, node_name: str) -> None:
+        """Count again what reservations keep off a node, there or not."""
+        held = self.holds.renew(node_name, self.pods_on(node_name), self.groups)
+        row = self.columns.slot.get(node_name)
+        if row is not None:
+            self._recut(node_name)
+            self.columns.hold(row, held)
+
+    def _hold_for_queues(self, left: str, joined: str) -> None:
+        """A group is in another queue: whose reservations its pods use is another matter."""
+        if left != joined:
+            for node in self.holds.nodes_of_queues():
+                self._hold(node)
 
     def _over_committed_rows(self) -> frozenset[int]:
         version, known = self._negative
@@ -444,8 +525,8 @@ class ClusterState:
         rows = self.columns.changed_since(version)
         part: NDArray[np.int64] | slice = slice(None) if rows is None else rows
         negative = np.zeros(len(self.columns.pods_on[part]), bool)
-        for column in self.columns.free.values():
-            negative |= column[part] < 0
+        for resource in self.columns.free:
+            negative |= self.columns.unheld(resource)[part] < 0
         if rows is None:
             known = frozenset(np.flatnonzero(negative).tolist())
         else:
@@ -485,16 +566,6 @@ class ClusterState:
         """The number of what a node says of every member, whatever its labels: bars are few, nodes many."""
         known = Node("", "", taints=node.taints, unschedulable=node.unschedulable, ready=node.ready)
         return self._attitudes.setdefault(known, len(self._attitudes))
-
-    def _amounts(self, node_name: str, columns: dict[str, NDArray[np.int64]]) -> dict[str, int]:
-        row = self.columns.slot[node_name]
-        alloc = self.columns.alloc
-        offered = {resource for resource, _ in self.nodes[node_name].allocatable}
-        return {
-            resource: int(columns[resource][row])
-            for resource in sorted(columns)
-            if resource in offered or self.columns.free[resource][row] != alloc[resource][row]
-        }
 
 
 def _ask_alike(old: Pod, new: Pod) -> bool:

@@ -166,14 +166,8 @@ def _about(type_name: str) -> tuple[str | None, bool, bool]:
     """
     kind = CATALOGUE[type_name]
     hints = get_type_hints(kind)
-    holds = next(
-        (
-            field
-            for field in ("node", "pod", "group", "workload", "node_type")
-            if is_dataclass(hints.get(field))
-        ),
-        None,
-    )
+    objects = ("node", "pod", "group", "workload", "node_type", "reservation", "queue")
+    holds = next((field for field in objects if is_dataclass(hints.get(field))), None)
     named = {field.name for field in fields(kind if holds is None else hints[holds])}
     return holds, "namespace" in named, "name" in named
 

@@ -16,7 +16,8 @@ from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.node_types import KEPT, NodeType, PlanStatus, ScaleUpPlan
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.past import Closed
-from scheduling.engine.reasons import Verdict
+from scheduling.engine.queues import Queue
+from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import Turn
 from scheduling.ledger import archives, bases, snapshot_store, store
@@ -280,6 +281,11 @@ def _pod_group_held(event: e.PodGroupHeld, state: ClusterState) -> None:
 
 
 @_change.register
+def _pod_group_over_quota(event: e.PodGroupOverQuota, state: ClusterState) -> None:
+    _record(event, state, Verdict.HELD, Reason.QUOTA, "", event.bound)
+
+
+@_change.register
 def _pod_group_conflicted(event: e.PodGroupConflicted, state: ClusterState) -> None:
     _record(event, state, Verdict.CONFLICTED, event.reason, "", event.bound)
 
@@ -351,8 +357,32 @@ def _move_on(state: ClusterState, name: str, **fields: Any) -> None:
         state.records.drop(ScaleUpPlan, old)
 
 
+def _reservation_made(event: e.ReservationMade, state: ClusterState) -> None:
+    state.reserve(event.reservation)
+
+
+@_change.register
+def _reservation_released(event: e.ReservationReleased, state: ClusterState) -> None:
+    state.unreserve(event.name)
+
+
+@_change.register
+def _queue_defined(event: e.QueueDefined, state: ClusterState) -> None:
+    state.records.put(event.queue)
+
+
+@_change.register
+def _queue_removed(event: e.QueueRemoved, state: ClusterState) -> None:
+    state.records.drop(Queue, event.name)
+
+
 _Decision = (
-    e.PodGroupPlaced | e.PlacementForecast | e.PodGroupUnschedulable | e.PodGroupHeld | e.PodGroupConflicted
+    e.PodGroupPlaced
+    | e.PlacementForecast
+    | e.PodGroupUnschedulable
+    | e.PodGroupHeld
+    | e.PodGroupOverQuota
+    | e.PodGroupConflicted
 )
 
 

@@ -125,7 +125,7 @@ def _state(told: dict[str, Any], arrays: Sequence[Column]) -> ClusterState:
     state.ever_apart = told["ever_apart"]
     for kind in records.KINDS:
         for record in _objects(kind, told["records"][kind.__name__]).values():
-            state.records.put(record)
+            state.keep(record)
     state.past.closed = Shared(Roll(_Ended(told["closed"], arrays)))
     state.past.workloads = Shared(Roll(_Told(Workload, told["workloads"], arrays)))
     return state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from scheduling.engine.model import PodGroup
-from scheduling.engine.reasons import Verdict
+from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import roster
 from scheduling.engine.status import GroupStatus, group_status
 from scheduling.ledger import events as e
@@ -39,6 +39,8 @@ def apply(tables: Tables, recorded: Recorded) -> None:
         row.short_of = [list(pair) for pair in event.short_of]
     elif isinstance(event, e.PodGroupHeld):
         _decide(tables, recorded, event, Verdict.HELD, event.reason, "", event.bound)
+    elif isinstance(event, e.PodGroupOverQuota):
+        _decide(tables, recorded, event, Verdict.HELD, Reason.QUOTA, "", event.bound)
     elif isinstance(event, e.PodGroupConflicted):
         _decide(tables, recorded, event, Verdict.CONFLICTED, event.reason, "", event.bound)
     elif isinstance(event, e.PodGroupSettled):
@@ -115,6 +117,7 @@ _Decision = (
     | e.PlacementForecast
     | e.PodGroupUnschedulable
     | e.PodGroupHeld
+    | e.PodGroupOverQuota
     | e.PodGroupConflicted
     | e.PodGroupSettled
 )

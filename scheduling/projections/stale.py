@@ -24,6 +24,10 @@ def mark(tables: Tables, event: Event) -> None:
             _mark_node(tables, event.node.name)
         case e.NodeUpdated() | e.NodeRemoved():
             _mark_node(tables, event.name)
+        case e.ReservationMade():
+            tables.stale_nodes.update(event.reservation.nodes)
+        case e.ReservationReleased():
+            tables.stale_nodes.update(event.nodes)
         case e.FeatureGateChanged():
             tables.stale_groups.update(state.group_keys())
         case e.PodGroupCreated():
@@ -34,6 +38,7 @@ def mark(tables: Tables, event: Event) -> None:
             | e.PodGroupPlaced()
             | e.PodGroupUnschedulable()
             | e.PodGroupHeld()
+            | e.PodGroupOverQuota()
             | e.PodGroupConflicted()
             | e.PodGroupSettled()
             | e.DomainLost()

@@ -145,6 +145,10 @@ class Touched:
         match event:
             case e.FeatureGateChanged():
                 self.gates = True
+            case e.ReservationMade():
+                self.nodes.update(event.reservation.nodes)
+            case e.ReservationReleased():
+                self.nodes.update(event.nodes)
             case e.NodeAdded():
                 self.added_nodes.add(event.node.name)
                 self._node(event.node.name)
@@ -165,6 +169,7 @@ class Touched:
                 | e.PodGroupClosed()
                 | e.PodGroupUnschedulable()
                 | e.PodGroupHeld()
+                | e.PodGroupOverQuota()
                 | e.PodGroupConflicted()
                 | e.PodGroupSettled()
                 | e.DomainLost()

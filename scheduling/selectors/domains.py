@@ -25,6 +25,7 @@ class DomainRow:
     ``gpus_usable``: free GPUs on usable nodes, so also the largest gang of one-GPU members.
     ``whole_nodes``: usable
     nodes with GPUs none of which is taken, so also the largest gang of members that take a whole node.
+    ``gpus_held``: of the free ones, those that reservations hold; counted where it was asked for.
     """
 
     domain: str
@@ -34,6 +35,7 @@ class DomainRow:
     gpus_used: int
     gpus_usable: int
     whole_nodes: int
+    gpus_held: int = 0
 
     @property
     def gpus_free(self) -> int:

@@ -30,7 +30,7 @@ FIRST_CHUNK = 1_000
 LARGEST_CHUNK = 5_000
 
 OF_A_NAMESPACE = ("workload", "podgroup", "pod")
-OF_NO_NAMESPACE = ("node", "cluster", "nodetype", "plan")
+OF_NO_NAMESPACE = ("node", "cluster", "nodetype", "plan", "reservation", "queue")
 
 Conditions = dict[str, Any]
 

@@ -72,6 +72,6 @@ def _by_domain(state: ClusterState, key: str | None) -> dict[str, Use]:
     for resource in columns.alloc:
         if resource.endswith("/gpu"):
             has += columns.alloc[resource]
-            free += columns.free[resource]
+            free += columns.unheld(resource)
     gpus, used = index.sums(index.take(has)), index.sums(index.take(has - free))
     return {name: Use(int(gpus[place]), int(used[place])) for place, name in enumerate(index.domains)}

@@ -25,7 +25,7 @@ from scheduling.projections import stale
 from scheduling.projections.nodes import gpus
 from scheduling.projections.tables import Tables
 from scheduling.projections.writer import TablesBehind
-from scheduling.selectors import history, past_states, rack_map
+from scheduling.selectors import held_room, history, past_states, rack_map
 from scheduling.selectors.rack_map import REMOVED, Entry, Kpi, Snapshot
 
 MOST_EVENTS = 1_000
@@ -233,14 +233,15 @@ class Picture:
         """The row of a delta for a node; None: it is not there."""
         if entry is None:
             return [self._index(name), name, None, REMOVED, 0]
-        found = rack_map.runs(entry.occupants, group_index)
+        found = rack_map.runs(entry.occupants, group_index, entry.held)
         return [entry.index, name, entry.domain, entry.state, entry.gpus, *found]
 
     def _put(self, name: str, occupants: list[tuple[str, int]]) -> None:
         node = self.state.nodes[name]
         bits = rack_map.state_bits(node.unschedulable, node.ready, bool(node.taints) and _tainted(node))
         index, domain = self._index(name), _domain(node, self.key)
-        entry = Entry(index, name, domain, bits, _devices(node.allocatable), occupants)
+        held = held_room.of_node(self.state, name)
+        entry = Entry(index, name, domain, bits, _devices(node.allocatable), occupants, held)
         self.entries[name] = entry
         self._count(entry, 1)
 

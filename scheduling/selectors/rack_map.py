@@ -5,7 +5,8 @@ Everything in one answer is of one moment (one REPEATABLE READ transaction) and 
 version of the node table) and ``seq`` (the newest event in it). Node indices are stable within an epoch.
 
 A node's *runs* are ``(group, gpus)`` pairs: how many of its GPUs the members of a PodGroup hold, -1 for pods
-of none. ``gpus`` 0 means that the group has members there that use no GPU. What is left up to the node's
+of none, -2 for room that a reservation holds and its holder does not use (the last run). ``gpus`` 0 means
+that the group has members there that use no GPU, or that no GPU is held. What is left up to the node's
 ``gpus`` is free.
 """
 
@@ -26,7 +27,7 @@ from django.db.models.functions import Cast, Greatest
 
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.models import Cluster, NodeRow, PodGroupRow, TableHead
-from scheduling.selectors import numa
+from scheduling.selectors import held_room, numa
 
 VERSION = 1
 
@@ -34,6 +35,9 @@ CORDONED, NOT_READY, TAINTED, REMOVED = 1, 2, 4, 8
 """Bits of a node's ``state``. TAINTED: NoSchedule or NoExecute, the taints that Kubernetes sets by itself
 left out.
 """
+
+HELD = -2
+"""In the place of a group: room that is held."""
 
 LARGE_DOMAIN_GPUS = 64
 """``domains_64`` counts the domains with at least so many usable free GPUs."""
@@ -83,7 +87,8 @@ class Columns(TypedDict):
 @dataclass(slots=True)
 class Entry:
     """One node, never changed; not frozen, because there are ten thousand of them and that costs time.
-    ``occupants``: (group key or "", GPUs) of what is on it, by key.
+    ``occupants``: (group key or "", GPUs) of what is on it, by key. ``held``: GPUs that are held and not in
+    use, None when nothing of it is held.
     """
 
     index: int
@@ -92,6 +97,7 @@ class Entry:
     state: int
     gpus: int
     occupants: list[tuple[str, int]]
+    held: int | None = None
 
     @property
     def gpus_used(self) -> int:
@@ -119,7 +125,7 @@ Delta = TypedDict(
         "to": int,
         "ts": int,
         "groups": list[str],
-        # [index, name, domain or None, state, gpus, [group index or -1, gpus]...]
+        # [index, name, domain or None, state, gpus, [group index, -1 or -2, gpus]...]
         "nodes": list[list[Any]],
         "kpi": Kpi,
     },
@@ -171,11 +177,20 @@ def snapshot(cluster: Cluster, key: str | None = None) -> Snapshot:
         all_labels = [orjson.loads(row[2]) for row in rows]
         keys = topology_keys_of(_keys_in_use(cluster), all_labels, sum(row[9] for row in rows))
         key = key or default_of(keys)
+        held = held_room.by_node(cluster)
         headline = kpi(cluster, key)
 
     values = [row[8] for row in rows] if key == NUMA_KEY else [labels.get(key) for labels in all_labels]
     entries = [
-        Entry(row[0], row[1], value, _state(row[4], row[5], row[3]), row[6], _occupants(row[7]))
+        Entry(
+            row[0],
+            row[1],
+            value,
+            _state(row[4], row[5], row[3]),
+            row[6],
+            _occupants(row[7]),
+            held.get(row[1]) if held else None,
+        )
         for row, value in zip(rows, values, strict=True)
     ]
     return assembled(epoch, seq, key, keys, entries, headline)
@@ -190,7 +205,7 @@ def assembled(
     group_index: dict[str, int] = {}
     owners: list[int] = []
     for entry in entries:
-        found = runs(entry.occupants, group_index)
+        found = runs(entry.occupants, group_index, entry.held)
         owners.append(len(found))
         for run in found:
             owners += run
@@ -224,7 +239,7 @@ def delta(cluster: Cluster, key: str, since: int) -> Delta | None:
             return None
         rows = list(
             _nodes(cluster)
-            .filter(changed_seq__gt=since)
+            .filter(Q(changed_seq__gt=since) | Q(name__in=held_room.touched(cluster, since, seq)))
             .order_by("index")
             .values_list(
                 "index",
@@ -239,11 +254,14 @@ def delta(cluster: Cluster, key: str, since: int) -> Delta | None:
             )
         )
         headline = kpi(cluster, key)
+        held = held_room.by_node(cluster) if rows else {}
     group_index: dict[str, int] = {}
     nodes: list[list[Any]] = []
     for index, name, domain, taints, unschedulable, ready, gpus, occupants, removed in rows:
         state = _state(unschedulable, ready, taints) | (REMOVED if removed else 0)
-        nodes.append([index, name, domain, state, gpus, *runs(_occupants(occupants), group_index)])
+        nodes.append(
+            [index, name, domain, state, gpus, *runs(_occupants(occupants), group_index, held.get(name))]
+        )
     return {
         "t": "delta",
         "epoch": epoch,
@@ -367,13 +385,16 @@ def _occupants(stored: str) -> list[tuple[str, int]]:
     return [(group, gpus) for group, _, gpus in orjson.loads(stored)]
 
 
-def runs(occupants: Iterable[tuple[str, int]], group_index: dict[str, int]) -> list[list[int]]:
+def runs(
+    occupants: Iterable[tuple[str, int]], group_index: dict[str, int], held: int | None = None
+) -> list[list[int]]:
     """The runs of a node; groups not seen before are appended to ``group_index``."""
-    return [
+    found = [
         [group_index.setdefault(group, len(group_index)) if group else -1, gpus]
         for group, gpus in occupants
         if group or gpus
     ]
+    return found if held is None else [*found, [HELD, held]]
 
 
 def _natural(name: str) -> list[tuple[int, int | str]]:

@@ -19,6 +19,7 @@ from scheduling.ledger.events import (
     Event,
     PlacementForecast,
     PodGroupHeld,
+    PodGroupOverQuota,
     PodGroupPlaced,
     PodGroupUnschedulable,
 )
@@ -75,7 +76,7 @@ class CycleResult:
         for event in events:
             self.placed += isinstance(event, PodGroupPlaced | PlacementForecast)
             self.unschedulable += isinstance(event, PodGroupUnschedulable)
-            self.held += isinstance(event, PodGroupHeld)
+            self.held += isinstance(event, PodGroupHeld | PodGroupOverQuota)
 
 
 def run_cycle(

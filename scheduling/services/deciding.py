@@ -24,6 +24,7 @@ from scheduling.ledger.events import (
     PlacementForecast,
     PodGroupConflicted,
     PodGroupHeld,
+    PodGroupOverQuota,
     PodGroupPlaced,
     PodGroupSettled,
     PodGroupUnschedulable,
@@ -217,6 +218,20 @@ def decision_event(state: ClusterState, decision: Decision) -> Decided:
                 fits=decision.fits,
                 assignments=tuple((uid, state.pods[uid].name, node) for uid, node in decision.assignments),
                 shapes=_shapes(decision),
+            )
+        case Verdict.HELD if decision.quota is not None:
+            return PodGroupOverQuota(
+                namespace=namespace,
+                name=name,
+                uid=decision.uid,
+                generation=decision.generation,
+                queue=decision.quota.queue,
+                quota=decision.quota.quota,
+                used=decision.quota.used,
+                asked=decision.quota.asked,
+                need=decision.need,
+                members=decision.members,
+                bound=decision.bound,
             )
         case Verdict.HELD:
             return PodGroupHeld(

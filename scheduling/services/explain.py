@@ -18,6 +18,8 @@ from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import LostTo
 from scheduling.models import Cluster
 from scheduling.selectors import past_states
+from scheduling.selectors.queues import Use, uses
+from scheduling.selectors.reservations import Held, in_the_way
 from scheduling.services.foreseeing import Foreseen, foresee
 from scheduling.services.problems import NOT_FOUND, Problem, Refused
 from scheduling.services.spreading import Told, told
@@ -34,6 +36,8 @@ class Explanation:
     ``complete``: see ``foreseeing.Foreseen``. ``schedulers``: those that waiting members ask for, but for the
     default one. ``spread``: what topology spread constraints of members that are to come leave.
     ``lost_to``: who took its room, as its last decision told.
+    default one. ``reservations``: those for others that keep members off the ``NEAR`` domains;
+    ``quota_uses``: who has the GPUs of the quota that holds the group.
     """
 
     decision: Decision
@@ -47,6 +51,8 @@ class Explanation:
     schedulers: tuple[str, ...] = ()
     spread: Told = field(default_factory=Told)
     lost_to: LostTo | None = None
+    reservations: tuple[Held, ...] = ()
+    quota_uses: tuple[Use, ...] = ()
 
     @property
     def forecast(self) -> bool:
@@ -127,4 +133,6 @@ def _explanation(state: ClusterState, key: str, found: Foreseen) -> Explanation:
         schedulers=tuple(sorted(roster(state, key).schedulers - {DEFAULT_SCHEDULER})),
         spread=told(state, key),
         lost_to=turn.lost_to if turn is not None else None,
+        reservations=tuple(in_the_way(found.state, found.decision.domains[:NEAR])),
+        quota_uses=uses(found.state, found.decision.quota.queue) if found.decision.quota else (),
     )

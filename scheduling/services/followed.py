@@ -1,4 +1,4 @@
-"""What a family of ``tending`` gives."""
+"""What a family of ``tending`` says."""
 
 from __future__ import annotations
 

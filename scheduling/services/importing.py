@@ -34,6 +34,7 @@ from scheduling.services import spreading
 from scheduling.services.import_notices import notices_of
 from scheduling.services.members import minted_uid, replacement
 from scheduling.services.problems import FORBIDDEN, INVALID, Problem
+from scheduling.services.queueing import undefined_notices
 from scheduling.services.reading import refusals, remarks
 
 COMPLETE_KINDS = ("Node", "Pod", "PodGroup")
@@ -364,7 +365,8 @@ class _Plan:
         # Those of the file and those of the whole cluster after it may say the same.
         whole = notices_of(self.nodes, self.pods.values(), self.groups.values())
         spread = self._spread_notices(events, manifests)
-        notices = dict.fromkeys([*remarks(manifests), *self.notices, *whole, *spread])
+        queues = undefined_notices(self.state, self.groups.values())
+        notices = dict.fromkeys([*remarks(manifests), *self.notices, *whole, *spread, *queues])
         return ImportPlan(
             events=tuple(events),
             accepted=accepted,

@@ -14,12 +14,14 @@ from scheduling.engine.model import Pod, PodGroup
 from scheduling.engine.state import ClusterState
 from scheduling.kube import manifests as kube
 from scheduling.kube.manifests import Manifests, Refusal
+from scheduling.kube.pod_groups import QUEUE
 from scheduling.ledger.events import Event, PodAdded, PodGroupCreated, WorkloadAdded
 from scheduling.services import spreading
 from scheduling.services.importing import next_generation
 from scheduling.services.members import minted_uid, only_simulated
 from scheduling.services.numa import zone_problems
 from scheduling.services.problems import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, Problem, Refused
+from scheduling.services.queueing import undefined_queues
 from scheduling.services.reading import refusals
 
 MEMBER_OF = "tas-console/podgroup"
@@ -45,7 +47,9 @@ class MemberTemplate:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadForm:
-    """``policy``: gang or basic (then ``min_count`` is not used). ``topology_key``: "" for no constraint."""
+    """``policy``: gang or basic (then ``min_count`` is not used). ``topology_key``: "" for no constraint.
+    ``queue``: "" for none.
+    """
 
     namespace: str
     name: str
@@ -54,6 +58,7 @@ class WorkloadForm:
     topology_key: str
     priority: int
     templates: tuple[MemberTemplate, ...]
+    queue: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,11 @@ def submission(state: ClusterState, form: WorkloadForm, now_ms: int) -> Submissi
     read = kube.read(json.dumps({"apiVersion": "v1", "kind": "List", "items": _manifests(form)}))
     if read.refused:
         raise Refused(_in_form(form, read.refused))
-    problems = zone_problems(state, [read.pod_groups[0].group], "topology_key")
+    group = read.pod_groups[0].group
+    problems = [
+        *zone_problems(state, [group], "topology_key"),
+        *undefined_queues(state, [group], "queue"),
+    ]
     if problems:
         raise Refused(problems)
     members: list[Pod] = []
@@ -92,7 +101,7 @@ def submission(state: ClusterState, form: WorkloadForm, now_ms: int) -> Submissi
         made = [replace(pod, name=_member_name(form, index, i)) for i in range(template.count)]
         members += made
         template_of |= {one.name: index for one in made}
-    events = _created(state, [read.pod_groups[0].group], members, now_ms, name_path="name")
+    events = _created(state, [group], members, now_ms, name_path="name")
     told = _spread(state, events, members, [])
     if told.problems:
         raise Refused(_at_templates(form, told.problems, template_of))
@@ -131,6 +140,9 @@ def manifest_submission(state: ClusterState, manifests: Manifests, now_ms: int) 
         state,
         [read.group for read in manifests.pod_groups],
         "spec.schedulingConstraints.topology[0].key",
+    )
+    problems += undefined_queues(
+        state, [read.group for read in manifests.pod_groups], f"metadata.annotations[{QUEUE}]"
     )
     for pod in manifests.pods:
         if not pod.group:
@@ -273,7 +285,11 @@ def _manifests(form: WorkloadForm) -> list[dict[str, Any]]:
     group = {
         "apiVersion": "scheduling.k8s.io/v1alpha2",
         "kind": "PodGroup",
-        "metadata": {"namespace": form.namespace, "name": form.name},
+        "metadata": {
+            "namespace": form.namespace,
+            "name": form.name,
+            **({"annotations": {QUEUE: form.queue}} if form.queue else {}),
+        },
         "spec": spec,
     }
     return [group, *(_pod_manifest(form, index) for index in range(len(form.templates)))]
@@ -314,6 +330,7 @@ _GROUP_FIELDS = (
     ("spec.schedulingConstraints", "topology_key"),
     ("spec.priority", "priority"),
     ("metadata.namespace", "namespace"),
+    (f"metadata.annotations[{QUEUE}]", "queue"),
     ("metadata", "name"),
 )
 _POD_FIELDS = (

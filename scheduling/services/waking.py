@@ -122,10 +122,16 @@ def changes_of(state: ClusterState, recorded: Recorded) -> Iterator[Change]:
             yield Change(seq, Kind.OTHER)
         case e.PodGroupCreated(group):
             yield Change(seq, Kind.GROUP, group=group.key)
+            yield from _of_queues(state, seq)
         case e.PodGroupUpdated() | e.PodGroupClosed() as event:
             yield Change(seq, Kind.GROUP, group=f"{event.namespace}/{event.name}")
-        case e.PodGroupPlaced() | e.PlacementForecast():
+            yield from _of_queues(state, seq)
             yield Change(seq, Kind.OTHER)
+        case e.PodGroupPlaced() | e.PlacementForecast() | e.ReservationMade():
+            yield Change(seq, Kind.OTHER)
+        case e.ReservationReleased() as event:
+            for name in event.nodes:
+                yield Change(seq, Kind.FREED, name)
         case event if event.WAKES:
             yield Change(seq, Kind.RULES)
 
@@ -180,6 +186,12 @@ def _of_bound(state: ClusterState, seq: int, node: str) -> Iterator[Change]:
     """The groups with members on a node of that name: whether they lie in a domain may be another matter."""
     for key in sorted({pod.group_key for pod in state.pods_on(node)} - {""}):
         yield Change(seq, Kind.GROUP, group=key)
+
+
+def _of_queues(state: ClusterState, seq: int) -> Iterator[Change]:
+    """With a group in another queue its pods may use what is held for that one: more is left to others."""
+    for node in state.holds.nodes_of_queues():
+        yield Change(seq, Kind.FREED, node)
 
 
 def _of_keys(seq: int, keys: Iterable[str]) -> Iterator[Change]:

@@ -24,6 +24,8 @@ _TABLES = {
     "lifted": words.LIFTED_BY,
     "problem": words.PROBLEMS,
     "what": differences.WHATS,
+    "holder": words.HOLDERS,
+    "queue order": words.QUEUE_ORDERS,
 }
 
 _LOOKS = {

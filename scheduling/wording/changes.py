@@ -69,6 +69,8 @@ def obstacle(found: Obstacle) -> str:
     """What is in the way in a domain: ``n12 cordoned``, ``2 nodes not ready``, ``ml/other``."""
     if found.code == "group":
         return found.name
+    if found.code == "reserved":
+        return words.cause(f"reserved:{found.name}")
     if found.name:
         return pgettext("obstacle", "%(node)s: %(reason)s") % {
             "node": found.name,
@@ -147,6 +149,14 @@ def _add_nodes(alike: Sequence[steps.AddNodes], scope_key: str) -> list[str]:
     return said
 
 
+def _release(alike: Sequence[steps.ReleaseReservation], scope_key: str) -> list[str]:
+    return [
+        gettext("Release reservation %(name)s, which holds room for %(kind)s %(holder)s.")
+        % {"name": step.name, "kind": words.word(words.HOLDERS, step.holder_kind), "holder": step.holder}
+        for step in alike
+    ]
+
+
 def _end_group(alike: Sequence[steps.EndGroup], scope_key: str) -> list[str]:
     said = []
     for step in alike:
@@ -215,6 +225,7 @@ _SENTENCES: dict[type, Callable[[Sequence[Any], str], list[str]]] = {
     steps.Tolerate: _tolerate,
     steps.LabelNode: _label_node,
     steps.AddNodes: _add_nodes,
+    steps.ReleaseReservation: _release,
     steps.EndGroup: _end_group,
     steps.NewGeneration: _new_generation,
     steps.Ungate: _ungate,
@@ -244,6 +255,10 @@ def _label(first: steps.Step, alike: Sequence[steps.Step], scope_key: str) -> st
                 "n": units.count(first.count),
                 "domain": words.domain_name(scope_key, first.domain),
             }
+        case steps.ReleaseReservation():
+            if len(alike) == 1:
+                return gettext("release %(name)s") % {"name": first.name}
+            return gettext("release %(n)s reservations") % {"n": n}
         case steps.EndGroup():
             if len(alike) == 1:
                 return gettext("end %(group)s") % {"group": first.group}

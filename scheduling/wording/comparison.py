@@ -67,4 +67,6 @@ def _details(found: Comparison, values: dict[str, str]) -> tuple[str, ...]:
         said.append(gettext("By chance: %(theirs)s is 1 of %(ties)s equal ones: %(names)s.") % values)
     if upstream.assignments and upstream.fits != found.exact.fits:
         said.append(gettext("It would place %(placed)s members.") % values)
+    if found.unaware:
+        said.append(gettext("It knows of no reservation and no queue, and leaves them out."))
     return tuple(said)

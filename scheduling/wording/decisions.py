@@ -11,6 +11,7 @@ from django.utils.translation import get_language, gettext, ngettext
 
 from scheduling.engine.decision import Decision
 from scheduling.engine.numa_names import NUMA_KEY
+from scheduling.engine.queues import QuotaCount
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.wording import units, words
 
@@ -22,7 +23,7 @@ class Facts:
     ``fits``: members that fit in ``domain``, those bound there included. ``enforced``: whether the one-domain
     law held. ``forecast``: of an observed cluster. ``planned``: decided, but in no log: nothing is placed
     yet. ``domain``: "" is a label value like any other, None is not known. ``beside``: others' forecasts of
-    the same cycle count as room taken.
+    the same cycle count as room taken. ``quota``: with the reason ``quota``, where the numbers are known.
     """
 
     verdict: str
@@ -40,6 +41,7 @@ class Facts:
     forecast: bool = False
     planned: bool = False
     beside: bool = False
+    quota: QuotaCount | None = None
 
     @property
     def scope_key(self) -> str:
@@ -78,6 +80,7 @@ def facts_of_decision(decision: Decision) -> Facts:
         fits_across_domains=decision.fits_across_domains,
         unmodelled=decision.unmodelled,
         planned=bool(decision.assignments),
+        quota=decision.quota,
     )
 
 
@@ -309,6 +312,16 @@ def _held(facts: Facts) -> Sentences:
             )
             % values
         )
+    elif facts.quota is not None:
+        headline = gettext(
+            "Not evaluated: queue %(queue)s uses %(used)s of its %(quota)s GPUs, and the missing members ask "
+            "for %(asked)s. Whether some domain has room is not asked."
+        ) % {
+            "queue": facts.quota.queue,
+            "used": units.count(facts.quota.used),
+            "quota": units.count(facts.quota.quota),
+            "asked": units.count(facts.quota.asked),
+        }
     else:
         headline = gettext("Not evaluated: %(why)s") % {
             "why": words.word(words.REASON_SENTENCES, facts.reason)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
+from scheduling.engine.queues import QuotaCount
+from scheduling.engine.reasons import Reason
 from scheduling.ledger import codec
 from scheduling.ledger import events as log
 from scheduling.wording import scale_up, units, words
@@ -217,16 +220,16 @@ def _domain(event: Any) -> str | None:
 
 def facts_of_event(event: Any) -> Facts:
     """Facts of any of the decision events."""
-    placed = isinstance(event, log.PodGroupPlaced | log.PlacementForecast)
     return Facts(
         verdict={
             log.PodGroupPlaced: "placed",
             log.PlacementForecast: "placed",
             log.PodGroupHeld: "held",
+            log.PodGroupOverQuota: "held",
             log.PodGroupConflicted: "conflicted",
         }.get(type(event))
         or event.verdict,
-        reason="" if placed else event.reason,
+        reason=_reason(event),
         topology_key=getattr(event, "topology_key", ""),
         enforced=getattr(event, "enforced", True),
         domain=_domain(event),
@@ -238,7 +241,16 @@ def facts_of_event(event: Any) -> Facts:
         fits_across_domains=getattr(event, "fits_across_domains", False),
         unmodelled=tuple(getattr(event, "unmodelled", ())),
         forecast=isinstance(event, log.PlacementForecast),
+        quota=QuotaCount(event.queue, event.quota, event.used, event.asked)
+        if isinstance(event, log.PodGroupOverQuota)
+        else None,
     )
+
+
+def _reason(event: Any) -> str:
+    if isinstance(event, log.PodGroupOverQuota):
+        return str(Reason.QUOTA)
+    return "" if isinstance(event, log.PodGroupPlaced | log.PlacementForecast) else str(event.reason)
 
 
 def _decision(event: Any) -> str:
@@ -278,6 +290,62 @@ def _domain_lost(event: log.DomainLost) -> str:
     )
 
 
+def _holder(kind: str, holder: str) -> str:
+    return gettext("%(kind)s %(name)s") % {"kind": words.word(words.HOLDERS, kind), "name": holder}
+
+
+def _reserved(event: log.ReservationMade) -> str:
+    held = event.reservation
+    totals: Counter[str] = Counter()
+    for _, amounts in held.amounts:
+        totals.update(dict(amounts))
+    values = {
+        "name": held.name,
+        "amounts": units.quantities(sorted((key, n) for key, n in totals.items() if key != "pods")),
+        "nodes": units.count(len(held.amounts)),
+        "domain": words.domain_name(held.topology_key, held.domain),
+        "holder": _holder(held.holder_kind, held.holder),
+        "until": units.moment(held.expires) if held.expires is not None else "",
+    }
+    said = (
+        ngettext(
+            "Reservation %(name)s holds %(amounts)s on %(nodes)s node of %(domain)s for %(holder)s.",
+            "Reservation %(name)s holds %(amounts)s on %(nodes)s nodes of %(domain)s for %(holder)s.",
+            len(held.amounts),
+        )
+        % values
+    )
+    if held.expires is None:
+        return joined((said, gettext("It does not expire.")))
+    return joined((said, gettext("It expires at %(until)s.") % values))
+
+
+def _unreserved(event: log.ReservationReleased) -> str:
+    return gettext("Reservation %(name)s in %(domain)s for %(holder)s ended: %(why)s.") % {
+        "name": event.name,
+        "domain": words.domain_name(event.topology_key, event.domain),
+        "holder": _holder(event.holder_kind, event.holder),
+        "why": words.word(words.RELEASE_REASONS, event.reason),
+    }
+
+
+def _queue_defined(event: log.QueueDefined) -> str:
+    queue = event.queue
+    values = {
+        "name": queue.name,
+        "priority": queue.priority,
+        "order": words.word(words.QUEUE_ORDERS, queue.order),
+        "quota": units.count(queue.quota or 0),
+    }
+    if queue.quota is None:
+        return gettext("Queue %(name)s: priority %(priority)s, no quota, order %(order)s.") % values
+    return gettext("Queue %(name)s: priority %(priority)s, quota %(quota)s GPUs, order %(order)s.") % values
+
+
+def _queue_removed(event: log.QueueRemoved) -> str:
+    return gettext("Queue %(name)s was removed; groups that name it are in no queue.") % {"name": event.name}
+
+
 def _settled(event: log.PodGroupSettled) -> str:
     what = gettext("The facts agree again; %(bound)s of %(members)s members are bound.")
     return _about(event, what % {"bound": units.count(event.bound), "members": units.count(event.members)})
@@ -303,11 +371,16 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     "PodGroupPlaced": _decision,
     "PodGroupUnschedulable": _refusal,
     "PodGroupHeld": _decision,
+    "PodGroupOverQuota": _decision,
     "PodGroupConflicted": _conflict,
     "PodGroupSettled": _settled,
     "DomainLost": _domain_lost,
     "PlacementForecast": _decision,
     **scale_up.SENTENCES,
+    "ReservationMade": _reserved,
+    "ReservationReleased": _unreserved,
+    "QueueDefined": _queue_defined,
+    "QueueRemoved": _queue_removed,
 }
 """One maker of sentences for each event type; a test holds it and the catalogue together."""
 

@@ -113,6 +113,21 @@ SENTENCES = (
     _("%(key)s is there twice"),
     _("the value of %(key)s comes from the domain that grows"),
     _("say what such a node has, or name a node like it"),
+    _("there is no queue %(name)s: the group is treated as one without a queue"),
+    _("there is no queue %(name)s"),
+    _("there is no reservation %(name)s"),
+    _("for whom the room is held must be said"),
+    _("%(value)s is not the namespace/name of a PodGroup"),
+    _("the label that tells domains must be named"),
+    _("no node carries %(key)s=%(value)s"),
+    _("room is held on whole nodes: NUMA zones are not domains for that"),
+    _("either a number of whole nodes or a number of members is needed"),
+    _("what a member requests, or a group whose members are like it, is needed"),
+    _("%(domain)s has %(number)s of %(need)s wholly free nodes now"),
+    _("%(domain)s has room for %(number)s of %(need)s such members now"),
+    _("PodGroup %(key)s has %(number)s members, not %(need)s"),
+    _("room is held for it: release %(names)s first"),
+    _("a fair queue shares by its quota, so it needs one above 0"),
 )
 
 _PLACE = re.compile(r"(?P<text>.*) \(document (?P<document>\d+)(?:, line (?P<line>\d+))?\)", re.S)

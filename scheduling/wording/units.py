@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
+from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
@@ -58,6 +60,11 @@ def quantities(pairs: Iterable[Iterable[object]]) -> str:
     known = [(str(resource), int(str(value))) for resource, value in pairs]
     known.sort(key=lambda pair: (pair[0] == "pods", not pair[0].endswith("gpu"), pair[0]))
     return ", ".join(quantity(resource, value) for resource, value in known)
+
+
+def moment(milliseconds: int) -> str:
+    """A time to the minute, where the reader is: ``2026-11-29 16:24``."""
+    return f"{timezone.localtime(datetime.fromtimestamp(milliseconds / 1000, UTC)):%Y-%m-%d %H:%M}"
 
 
 def duration(seconds: float) -> str:

@@ -40,6 +40,7 @@ REASONS: dict[str, Any] = {
     Reason.INVALID: pgettext_lazy("reason", "not valid"),
     Reason.NOT_FOUND_BY_HEURISTIC: pgettext_lazy("reason", "search ended without a fit"),
     Reason.ZONE_USE_UNKNOWN: pgettext_lazy("reason", "use of zones not known"),
+    Reason.QUOTA: pgettext_lazy("reason", "over quota"),
 }
 
 REASON_SENTENCES: dict[str, Any] = {
@@ -74,10 +75,17 @@ REASON_SENTENCES: dict[str, Any] = {
     Reason.ZONE_USE_UNKNOWN: _(
         "Pods on the nodes do not tell which NUMA zone they use, so no zone is certain to have room."
     ),
+    Reason.QUOTA: _(
+        "What is left of the GPU quota of its queue does not do for the members that are missing. Whether "
+        "some domain has room is not asked."
+    ),
 }
 
 LIFTED_BY: dict[str, Any] = {
-    Reason.CAPACITY: _("Lifted by members that end or leave, or by nodes that join the domain."),
+    Reason.CAPACITY: _(
+        "Lifted by members that end or leave, by nodes that join the domain, or when room that is held for "
+        "others is released."
+    ),
     Reason.NEVER_FITS: _(
         "Lifted by larger domains, or by a new generation with a smaller minCount or smaller members."
     ),
@@ -100,6 +108,7 @@ LIFTED_BY: dict[str, Any] = {
     Reason.ZONE_USE_UNKNOWN: _(
         "Lifted when those pods end, or by room in a zone even if they were all in it."
     ),
+    Reason.QUOTA: _("Lifted when members of groups of the queue end, or by a larger quota."),
 }
 
 STATUSES: dict[str, Any] = {
@@ -130,6 +139,8 @@ SUBJECTS: dict[str, Any] = {
     "pod": pgettext_lazy("subject", "pod"),
     "nodetype": pgettext_lazy("subject", "node type"),
     "plan": pgettext_lazy("subject", "plan"),
+    "reservation": pgettext_lazy("subject", "reservation"),
+    "queue": pgettext_lazy("subject", "queue"),
 }
 
 EVENT_TYPES: dict[str, Any] = {
@@ -152,6 +163,7 @@ EVENT_TYPES: dict[str, Any] = {
     "PodGroupPlaced": _("PodGroup placed"),
     "PodGroupUnschedulable": _("PodGroup unschedulable"),
     "PodGroupHeld": _("PodGroup held"),
+    "PodGroupOverQuota": _("PodGroup over quota"),
     "PodGroupConflicted": _("PodGroup conflicted"),
     "PodGroupSettled": _("PodGroup no longer conflicted"),
     "DomainLost": _("Domain lost"),
@@ -164,6 +176,27 @@ EVENT_TYPES: dict[str, Any] = {
     "ScaleUpExpired": _("scale-up expired"),
     "ScaleUpCompleted": _("scale-up completed"),
     "ScaleUpShort": _("scale-up short"),
+    "ReservationMade": _("reservation made"),
+    "ReservationReleased": _("reservation released"),
+    "QueueDefined": _("queue defined"),
+    "QueueRemoved": _("queue removed"),
+}
+
+RELEASE_REASONS: dict[str, Any] = {
+    "released": _("released by a person"),
+    "expired": _("its time was over"),
+    "nodes_gone": _("none of its nodes is in the domain any more"),
+}
+
+HOLDERS: dict[str, Any] = {
+    "group": pgettext_lazy("holder", "PodGroup"),
+    "namespace": pgettext_lazy("holder", "namespace"),
+    "queue": pgettext_lazy("holder", "queue"),
+}
+
+QUEUE_ORDERS: dict[str, Any] = {
+    "strict": pgettext_lazy("queue order", "strict"),
+    "fair": pgettext_lazy("queue order", "fair"),
 }
 
 CLOSE_REASONS: dict[str, Any] = {
@@ -221,10 +254,12 @@ def word(table: dict[str, Any], code: str) -> str:
 
 
 def cause(code: str) -> str:
-    """Why nodes of a domain are out: a reason, or ``capacity:<resource>`` for nodes that lack that
-    resource.
+    """Why nodes of a domain are out: a reason, ``capacity:<resource>`` for nodes that lack that resource, or
+    ``reserved:<name>`` for nodes that lack only what that reservation holds for others.
     """
     name, _colon, resource = code.partition(":")
+    if name == "reserved":
+        return gettext("held by reservation %(name)s") % {"name": resource}
     if resource:
         return gettext("too little %(resource)s") % {"resource": resource}
     return word(CAUSES if name in CAUSES else REASONS, name)

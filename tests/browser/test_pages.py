@@ -47,6 +47,8 @@ TOURED = {
     "event-placed": "/c/demo/history/{placed}?type=PodGroupPlaced",
     "compare": "/c/demo/compare?a=1",
     "capacity": "/c/demo/capacity",
+    "reservations": "/c/demo/reservations",
+    "queues": "/c/demo/queues",
     "submit": "/c/demo/submit",
     "submit-yaml": "/c/demo/submit?tab=yaml",
     "cluster-settings": "/c/demo/settings",

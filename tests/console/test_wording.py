@@ -12,7 +12,9 @@ from django.utils.translation import override
 
 from scheduling.engine.eligibility import BAR_CODE
 from scheduling.engine.model import Node, Pod, PodGroup, PodGroupTemplate, Shape, Workload
+from scheduling.engine.queues import Queue
 from scheduling.engine.reasons import MEANINGS, Reason, Verdict
+from scheduling.engine.reservations import Reservation
 from scheduling.ledger import codec
 from scheduling.ledger import events as log
 from scheduling.services import problems as services
@@ -22,6 +24,7 @@ from scheduling.wording.decisions import Facts
 from tests.ledger.examples import EXAMPLES, NODE_TYPE, OPTION
 
 RACK = "topology.example.com/rack"
+GPU = "nvidia.com/gpu"
 SHORT = (("nvidia.com/gpu", 8),)
 NODE = Node("n1", "u1", allocatable=(("cpu", 64000), ("memory", 1 << 38), ("nvidia.com/gpu", 8)))
 POD = Pod("team-a", "train-0", "u2", Shape((("pods", 1),)), group="train")
@@ -84,6 +87,13 @@ EVENTS: list[log.Event] = [
         SHORT, (2, 4, 2, 1, 0), 0, True, (), TABLE,
     ),
     log.PodGroupHeld("team-a", "train", "u3", 1, "not_enough_pods", 8, 3),
+    log.PodGroupOverQuota("team-a", "train", "u3", 1, "research", 64, 60, 8, 8, 8, 0),
+    log.ReservationMade(
+        Reservation("r-7", RACK, "r1", "queue", "research", (("n1", (("cpu", 4000), (GPU, 8))),), None, 7)
+    ),
+    log.ReservationReleased("r-7", RACK, "r1", "queue", "research", ("n1",), "expired"),
+    log.QueueDefined(Queue("research", 10, 64, "fair")),
+    log.QueueRemoved("research"),
     log.PodGroupConflicted("team-a", "train", "u3", 1, "conflicting_domains", ("r1", "r2"), ("n9",), 8, 8, 2),
     log.PodGroupSettled("team-a", "train", "u3", 1, 8, 8, 8),
     log.DomainLost("team-a", "train", "u3", 1, RACK, "rack-1", ("n1", "n2")),

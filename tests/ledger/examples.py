@@ -24,6 +24,8 @@ from scheduling.engine.model import (
     Workload,
 )
 from scheduling.engine.node_types import GroupFit, Growth, NewNodes, NodeType, ScaleUpOption
+from scheduling.engine.queues import Queue
+from scheduling.engine.reservations import Reservation
 from scheduling.engine.turns import LostTo
 from scheduling.ledger import events as e
 
@@ -131,6 +133,10 @@ EXAMPLES: tuple[e.Event, ...] = (
         lost_to=LostTo("ml/other", 7), **_BY,
     ),
     e.PodGroupHeld("ml", "train", "group-uid-1", 1, "not_enough_pods", 2, 1, **_BY),
+    e.PodGroupOverQuota(
+        "ml", "train", "group-uid-1", 1, "research", quota=16, used=12, asked=8, need=2, members=2, bound=0,
+        **_BY,
+    ),
     e.PodGroupConflicted(
         "ml", "train", "group-uid-1", 1, "conflicting_domains", ("r1", "r2"), ("n9",), 2, 2, 2, **_BY
     ),
@@ -145,6 +151,16 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.ScaleUpExpired("scale-up-42", "time"),
     e.ScaleUpCompleted("scale-up-42", ("h100-r1-1", "h100-r1-2")),
     e.ScaleUpShort("scale-up-42", "group", 2, ("h100-r1-1", "h100-r1-2"), "ml/train", "capacity"),
+    e.ReservationMade(
+        Reservation(
+            "r-42", RACK, "r1", "group", "ml/train",
+            (("n1", (("cpu", 64_000), ("nvidia.com/gpu", 8))), ("n2", (("nvidia.com/gpu", 4),))),
+            1_800_000_900_000, 42,
+        )
+    ),
+    e.ReservationReleased("r-42", RACK, "r1", "group", "ml/train", ("n1", "n2"), "expired"),
+    e.QueueDefined(Queue("research", 10, 64, "fair")),
+    e.QueueRemoved("research"),
 )  # fmt: skip
 
 

@@ -24,7 +24,6 @@ def observed(state: ClusterState) -> dict[str, Any]:
         "decided": (state.verdicts, state.turns, state.homes, state.lost),
         "zone_of": state.zone_of,
         "past": [dict(told.table) for told in (state.past.placed, state.past.closed, state.past.workloads)],
-        "records": [list(state.records.of(kind).items()) for kind in KINDS],
         "group_keys": state.group_keys(),
         "names": {pod.key: (state.pod_uid(pod.key), state.pods_named(pod.key)) for pod in pods},
         "members": {
@@ -34,6 +33,8 @@ def observed(state: ClusterState) -> dict[str, Any]:
         "apart": sorted((repr(apart), state.pods_apart(apart)) for apart in state.apart),
         "holding": sorted((ports, pods) for ports, pods in state.holding()),
         "room": {name: (state.free(name), state.used(name)) for name in state.nodes},
+        "records": [list(state.records.of(kind).items()) for kind in KINDS],
+        "held": {name: (state.held(name), state.holds.rests(name)) for name in state.nodes},
         "over": state.over_committed(),
         "counts": sorted((name, int(state.columns.pods_on[row])) for name, row in state.columns.slot.items()),
         "zones": zone_rooms(state.fork()),

@@ -98,6 +98,7 @@ PACKED = {
 }
 WORKED_OUT = {
     "columns",
+    "holds",
     "apart_as_of",
     "rosters",
     "zone_view",

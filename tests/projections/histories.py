@@ -22,6 +22,8 @@ from scheduling.engine.model import (
 )
 from scheduling.engine.node_types import GroupFit, Growth, NewNodes, NodeType, ScaleUpOption, ScaleUpPlan
 from scheduling.engine.numa_names import NUMA_KEY
+from scheduling.engine.queues import Queue
+from scheduling.engine.reservations import Reservation
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import events as e
 from scheduling.ledger import fold
@@ -33,6 +35,7 @@ ZONES = tuple(
 )
 NODES = ("n1", "n2", "n3", "n4")
 GROUPS = ("a", "b")
+QUEUES = ("p", "q")
 SHAPES = (
     Shape((("cpu", 1_000), ("pods", 1))),
     Shape((("cpu", 2_000), ("nvidia.com/gpu", 2), ("pods", 1))),
@@ -82,6 +85,7 @@ class Teller:
                 self.decision,
                 self.cluster,
                 self.scale_up,
+                self.holds,
             )
         )()
         for event in told:
@@ -116,6 +120,24 @@ class Teller:
                 )
             )
         ]
+
+    def holds(self) -> Commit:
+        reservations, queues = self.state.records.of(Reservation), self.state.records.of(Queue)
+        if reservations and self.draw(st.integers(0, 2)) == 0:
+            old = reservations[self.pick(sorted(reservations))]
+            about = (old.name, old.topology_key, old.domain, old.holder_kind, old.holder, old.nodes)
+            return [e.ReservationReleased(*about, "released")]
+        if queues and self.draw(st.integers(0, 3)) == 0:
+            return [e.QueueRemoved(self.pick(sorted(queues)))]
+        if self.draw(st.booleans()):
+            order, quota = self.pick((("strict", None), ("strict", 2), ("fair", 3)))
+            return [e.QueueDefined(Queue(self.pick(QUEUES), self.pick((0, 5)), quota, order))]
+        kind, holder = self.pick((("group", "ml/a"), ("namespace", "ml"), ("queue", "q")))
+        some = (("cpu", self.pick((500, 4_000))), ("nvidia.com/gpu", self.pick((1, 4))))
+        nodes = sorted(self.draw(st.sets(st.sampled_from(NODES), min_size=1, max_size=2)))
+        amounts = tuple((node, some) for node in nodes)
+        name = f"r-{self.uid()}"
+        return [e.ReservationMade(Reservation(name, RACK, "r1", kind, holder, amounts, None, self.made))]
 
     def labels(self) -> tuple[tuple[str, str], ...]:
         return self.pick(((), ((RACK, "r1"),), ((RACK, "r1"),), ((RACK, "r2"),)))
@@ -173,7 +195,12 @@ class Teller:
             return self.generation(name, group)
         if self.draw(st.booleans()):
             return [e.PodGroupClosed("ml", name, group.uid, group.generation, "ended")]
-        new = replace(group, min_count=self.draw(st.integers(1, 3)), unmodelled=self.pick(((), ("dra",))))
+        new = replace(
+            group,
+            min_count=self.draw(st.integers(1, 3)),
+            unmodelled=self.pick(((), ("dra",))),
+            queue=self.pick((group.queue, "", *QUEUES)),
+        )
         update = e.PodGroupUpdated.between(group, new)
         return [update] if update else []
 
@@ -182,7 +209,7 @@ class Teller:
         group = PodGroup(
             "ml", name, self.uid(), self.pick(("gang", "gang", "basic")), self.draw(st.integers(1, 3)),
             self.pick(("", RACK, RACK, NUMA_KEY)), self.pick((None, 5)), number,
-            created=self.pick((0, 1_700_000_000_000)),
+            created=self.pick((0, 1_700_000_000_000)), queue=self.pick(("", "", *QUEUES)),
         )  # fmt: skip
         if group.policy == "basic":
             group = replace(group, min_count=1)
@@ -221,6 +248,7 @@ class Teller:
                         len(members), bound, bound, (("cpu", 5),), (2, 2, 2, 1, 0), 0, False, (), table,
                     ),
                     e.PodGroupHeld(*about, "not_enough_pods", need, len(members), bound),
+                    e.PodGroupOverQuota(*about, "q", 3, 2, 2, need, len(members), bound),
                     e.PodGroupConflicted(*about, "domain_lost", ("r1",), ("n9",), need, len(members), bound),
                     e.PodGroupSettled(*about, need, len(members), bound),
                     e.DomainLost(*about, group.topology_key, "r1", ("n9",)),

@@ -6,21 +6,28 @@ The machine drives the pure halves of the services on a cluster in memory, as th
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from scheduling.engine import oracle
+from scheduling.engine.queues import Queue
+from scheduling.engine.reservations import Reservation
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import fold
 from scheduling.ledger.events import DomainLost, PodGroupPlaced, PodGroupUnschedulable
 from scheduling.services.deciding import cycle_events
 from scheduling.services.members import delete_member_events, end_group_events
 from scheduling.services.problems import Refused
+from scheduling.services.queueing import define_queue_events, remove_queue_events
 from scheduling.services.replaying import replayed
+from scheduling.services.reserving import Wish, release_events, reserve_events
 from scheduling.services.submitting import MemberTemplate, submit_events
 from scheduling.services.switching import cordon_events, gate_events
+from scheduling.services.tending import tended
 from tests.engine.neighbours import allowed
 from tests.services.builders import GPU, RACK, as_recorded, form, gang, members, node, stream, text
 
@@ -83,14 +90,18 @@ class Cluster(RuleBasedStateMachine):
         short=st.integers(0, 2),
         key=st.sampled_from([RACK, RACK, ""]),
         priority=st.integers(0, 1),
+        queue=st.sampled_from(["", "q0", "q1"]),
     )
-    def submit(self, name: str, template: MemberTemplate, short: int, key: str, priority: int) -> None:
+    def submit(
+        self, name: str, template: MemberTemplate, short: int, key: str, priority: int, queue: str
+    ) -> None:
         wanted = form(
             name,
             min_count=max(1, template.count - short),
             topology_key=key,
             priority=priority,
             templates=(template,),
+            queue=queue,
         )
         self.attempt(lambda: submit_events(self.stream.state, wanted, self.stream.now_ms))
 
@@ -129,6 +140,45 @@ class Cluster(RuleBasedStateMachine):
     def switch(self, on: bool) -> None:
         self.stream.commit(gate_events(self.stream.state, "TopologyAwareWorkloadScheduling", on))
 
+    @rule(
+        holder=st.sampled_from([*GROUPS, "i0"]).map(lambda name: ("group", f"default/{name}"))
+        | st.sampled_from([("namespace", "default"), ("namespace", "other"), ("queue", "q0")]),
+        rack=st.sampled_from(["r1", "r2"]),
+        nodes=st.integers(0, 1),
+        gpus=st.integers(1, 3),
+        minutes=st.sampled_from([None, 1]),
+    )
+    def reserve(self, holder: tuple[str, str], rack: str, nodes: int, gpus: int, minutes: int | None) -> None:
+        size: dict[str, Any] = {"nodes": nodes} if nodes else {"members": 1, "requests": {GPU: str(gpus)}}
+        wish = Wish(RACK, rack, *holder, **size, minutes=minutes)
+        self.attempt(lambda: reserve_events(self.stream.state, wish, self.stream.now_ms))
+
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        names = sorted(self.stream.state.records.of(Reservation))
+        if names:
+            name = data.draw(st.sampled_from(names))
+            self.attempt(lambda: release_events(self.stream.state, name))
+
+    @rule(passes=st.sampled_from([0, 61_000]))
+    def tend(self, passes: int) -> None:
+        self.stream.now_ms += passes
+        self.stream.commit([news.event for news in tended(self.stream.state, self.stream.now_ms)[0]])
+
+    @rule(
+        name=st.sampled_from(["q0", "q1"]),
+        priority=st.integers(0, 1),
+        quota=st.none() | st.integers(0, 6),
+        order=st.sampled_from(["strict", "fair"]),
+    )
+    def define_queue(self, name: str, priority: int, quota: int | None, order: str) -> None:
+        queue = Queue(name, priority, quota, order)
+        self.attempt(lambda: define_queue_events(self.stream.state, queue))
+
+    @rule(name=st.sampled_from(["q0", "q1"]))
+    def remove_queue(self, name: str) -> None:
+        self.attempt(lambda: remove_queue_events(self.stream.state, name))
+
     @rule()
     def cycle(self) -> None:
         self.stream.commit(cycle_events(self.stream.state, self.stream.now_ms))
@@ -149,12 +199,18 @@ class Cluster(RuleBasedStateMachine):
             event = self.stream.events[seq - 1]
             if isinstance(event, PodGroupPlaced):
                 self.judge_loss(self.replayed, event)
+                key = f"{event.namespace}/{event.name}"
+                held = {
+                    name: oracle.held(self.replayed, self.replayed.nodes[name], key)
+                    for _, _, name in event.assignments
+                }
             if isinstance(event, DomainLost):
                 labels = {node.label(event.topology_key) for node in self.replayed.nodes.values()}
                 assert event.domain not in labels
             fold.apply(self.replayed, event, seq)
             if isinstance(event, PodGroupPlaced):
                 self.judge(self.replayed, event)
+                self.judge_holds(self.replayed, event, held)
             if isinstance(event, PodGroupUnschedulable) and event.bound < event.need:
                 assert event.reason and event.fits < event.need
 
@@ -184,6 +240,17 @@ class Cluster(RuleBasedStateMachine):
                 if pod.uid != uid and pod.node in state.nodes and not pod.finished
             ]
             assert allowed(state.pods[uid], taken, others)
+
+    def judge_holds(self, state: ClusterState, event: PodGroupPlaced, held: dict[str, Counter[str]]) -> None:
+        """``held``: for others, by node, before the placement. Nobody takes it, nor more than a quota."""
+        asked = set()
+        for uid, _, name in event.assignments:
+            free = oracle.free(state, state.nodes[name])
+            for resource, _ in state.pods[uid].shape.requests:
+                asked.add(resource)
+                assert free[resource] >= held[name][resource]
+        left = oracle.quota_left(state, f"{event.namespace}/{event.name}")
+        assert GPU not in asked or left is None or left >= 0
 
     def teardown(self) -> None:
         """The log tells everything: folded anew it gives the same state, and decided anew the same."""

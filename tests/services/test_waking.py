@@ -11,6 +11,8 @@ import pytest
 from scheduling.engine.decide import decide
 from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodGroup, Shape, Taint, Toleration
 from scheduling.engine.queue import waiting
+from scheduling.engine.queues import Queue
+from scheduling.engine.reservations import Reservation
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import events as e
 from scheduling.ledger import fold
@@ -18,7 +20,7 @@ from scheduling.ledger.store import GENESIS, Recorded
 from scheduling.services.deciding import Told, decided
 from scheduling.services.waking import Due, Looked, due, reads_from
 
-RACK, ZONE = "rack", "zone"
+RACK, ZONE, GPU = "rack", "zone", "nvidia.com/gpu"
 TAINT = Taint("dedicated", "x", "NoSchedule")
 TOLERANT = Eligibility(tolerations=(Toleration("dedicated", "Exists", "", ""),))
 SELECTIVE = Eligibility(node_selector=((ZONE, "z1"),))
@@ -222,15 +224,75 @@ class Story:
         return [changed] if changed else []
 
 
+class HeldStory(Story):
+    """With reservations, queues and quotas."""
+
+    QUEUES = ("p", "q")
+
+    def some_node(self, name: str, uid: str = "") -> Node:
+        made = super().some_node(name, uid)
+        amounts = dict(made.allocatable) | {GPU: 3}
+        return replace(made, allocatable=tuple(sorted(amounts.items())))
+
+    def happens(self) -> list[e.Event]:
+        return self.of_holds() if self.dice.random() < 0.3 else super().happens()
+
+    def submitted(self) -> list[e.Event]:
+        gpus = self.dice.choice([0, 1, 2])
+        queue = self.dice.choice(["", *self.QUEUES])
+        return [
+            e.PodGroupCreated(replace(event.group, queue=queue))
+            if isinstance(event, e.PodGroupCreated)
+            else e.PodAdded(self.with_gpus(event.pod, gpus))
+            if isinstance(event, e.PodAdded)
+            else event
+            for event in super().submitted()
+        ]
+
+    def with_gpus(self, one: Pod, gpus: int) -> Pod:
+        requests = dict(one.shape.requests) | ({GPU: gpus} if gpus else {})
+        return replace(one, shape=replace(one.shape, requests=tuple(sorted(requests.items()))))
+
+    def of_holds(self) -> list[e.Event]:
+        pick, state = self.dice.choice, self.log.state
+        what = pick(["reserve", "reserve", "release", "define", "undefine", "move", "move"])
+        held = list(state.records.of(Reservation).values())
+        if what == "reserve" and len(held) < 3:
+            kind, holder = pick([("group", f"ml/{pick(self.GROUPS)}"), ("namespace", "ml"), ("queue", "q")])
+            some = (("cpu", 1000 * pick([1, 2])), (GPU, pick([1, 2])), ("pods", 20))
+            names = sorted(self.dice.sample(self.NODES, pick([1, 2])))
+            amounts = tuple((name, some) for name in names)
+            made = Reservation(f"r-{self.uid()}", RACK, "r1", kind, holder, amounts, None, state.seq + 1)
+            return [e.ReservationMade(made)]
+        if what == "release" and held:
+            old = pick(held)
+            about = (old.name, RACK, "r1", old.holder_kind, old.holder, old.nodes)
+            return [e.ReservationReleased(*about, "released")]
+        if what == "define":
+            order = pick(["fair", "strict"])
+            quota = pick([2, 3, 5] if order == "fair" else [None, 0, 2, 3, 5])
+            return [e.QueueDefined(Queue(pick(self.QUEUES), pick([0, 0, 1]), quota, order))]
+        if what == "undefine" and state.records.of(Queue):
+            return [e.QueueRemoved(pick(sorted(state.records.of(Queue))))]
+        old_group = state.groups.get(f"ml/{pick(self.GROUPS)}")
+        if what == "move" and old_group is not None:
+            queue = pick([name for name in ("", *self.QUEUES) if name != old_group.queue])
+            return [update(old_group, queue=queue)]
+        return []
+
+
 def placements(told: list[Told]) -> list[e.Event]:
     return [one.event for one in told if isinstance(one.event, e.PodGroupPlaced)]
 
 
+@pytest.mark.parametrize("kind", [Story, HeldStory])
 @pytest.mark.parametrize("seed", range(8))
-def test_after_any_history_deciding_the_woken_groups_places_what_deciding_all_places(seed: int) -> None:
+def test_after_any_history_deciding_the_woken_groups_places_what_deciding_all_places(
+    seed: int, kind: type[Story]
+) -> None:
     skipped = placed = rested = 0
     for number in range(12):
-        story = Story(1000 * seed + number)
+        story = kind(1000 * seed + number)
         log = story.log
         for _ in range(60):
             log.commit(*story.happens())
@@ -290,9 +352,10 @@ def placed_by(log: Log, start: ClusterState) -> list[Recorded]:
     return [item for item in log.recorded[start.seq :] if isinstance(item.event, e.PodGroupPlaced)]
 
 
+@pytest.mark.parametrize("kind", [Story, HeldStory])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_same_log_and_the_same_times_give_the_same_cycles(seed: int) -> None:
-    first, second = Story(seed), Story(seed)
+def test_the_same_log_and_the_same_times_give_the_same_cycles(seed: int, kind: type[Story]) -> None:
+    first, second = kind(seed), kind(seed)
     for _ in range(60):
         for story in (first, second):
             story.log.commit(*story.happens())

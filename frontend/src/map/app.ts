@@ -15,7 +15,7 @@ import { bindInput, type MapActions } from './input';
 import { hit, layout, nodeY, slotX, slotY, type Hit, type Layout } from './layout';
 import { Links } from './links';
 import { pageMessages } from './messages';
-import { Model, type Touched } from './model';
+import { Model, NOBODY, type Touched } from './model';
 import type * as PastModule from '../modules/past';
 import type { Past } from '../past/past';
 import { palette } from './palette';
@@ -250,7 +250,7 @@ export class MapApp implements MapActions {
 
   private scene(): Scene {
     const { model } = this;
-    const picked = this.url.pg ? model.groupAt(this.url.pg) : -2;
+    const picked = this.url.pg ? model.groupAt(this.url.pg) : NOBODY;
     const { freeOnly, anomaliesOnly } = this.controls;
     return {
       model, layout: this.layout, view: this.view, palette: this.colours, byGroup: this.url.color === 'podgroup', hues: this.hues, picked,

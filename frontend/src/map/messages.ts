@@ -8,6 +8,7 @@ export type Key =
   | 'notReady' // not ready
   | 'tainted' // tainted
   | 'nodeIs' // {node} {state}
+  | 'held' // {held} of them held by reservations
   | 'more' // {count} more
   | 'fits' // {fits} of {need} members fit
   | 'rank' // rank {rank}

@@ -4,6 +4,8 @@ import { CORDONED, NOT_READY, REMOVED, type Delta, type NodePatch, type Snapshot
 export const ABSENT = -2; // value of `domain`: no node at this index
 export const UNLABELLED = -1; // value of `domain`: the node does not carry the key
 export const NO_GROUP = -1; // value in `runGroup`: pods that belong to no PodGroup
+export const HELD = -2; // value in `runGroup`: room that a reservation holds and its holder does not use
+export const NOBODY = -3; // no value in `runGroup`: a group that is not there
 
 export interface Touched {
   nodes: number[];
@@ -85,7 +87,7 @@ export class Model {
     this.runCount[i] = runs.length;
     runs.forEach(([group, amount], run) => {
       const at = this.runStart[i]! + run;
-      this.runGroup[at] = group < 0 ? NO_GROUP : groups[group]!;
+      this.runGroup[at] = group < 0 ? group : groups[group]!;
       this.runGpus[at] = amount;
     });
     return moved;
@@ -132,7 +134,7 @@ export class Model {
     return at;
   }
 
-  groupAt(key: string): number { return this.groupIndex.get(key) ?? -2; }
+  groupAt(key: string): number { return this.groupIndex.get(key) ?? NOBODY; }
 
   /** The index of a domain, a new one if need be. */
   domainOf(name: string): number { return this.intern(name, this.domains, this.domainIndex); }
@@ -143,11 +145,18 @@ export class Model {
 
   used(i: number): number {
     let used = 0;
-    for (let at = this.runStart[i]!, end = at + this.runCount[i]!; at < end; at++) used += this.runGpus[at]!;
+    for (let at = this.runStart[i]!, end = at + this.runCount[i]!; at < end; at++) if (this.runGroup[at] !== HELD) used += this.runGpus[at]!;
     return Math.min(used, this.gpus[i]!);
   }
 
-  /** Free GPUs that can be used: none on a cordoned node or one that is not ready. */
+  /** GPUs that reservations hold and that are not in use; null when nothing of the node is held. */
+  held(i: number): number | null {
+    const last = this.runStart[i]! + this.runCount[i]! - 1;
+    if (!this.runCount[i] || this.runGroup[last] !== HELD) return null;
+    return Math.min(this.runGpus[last]!, this.gpus[i]! - this.used(i));
+  }
+
+  /** Free GPUs that can be used, held ones included: none on a cordoned node or one that is not ready. */
   free(i: number): number {
     return this.state[i]! & (CORDONED | NOT_READY) ? 0 : this.gpus[i]! - this.used(i);
   }

@@ -1,7 +1,7 @@
 // The map's colours, taken from the CSS variables of the theme; faded ones are mixed with the background.
 export interface Palette {
   bg: string; line: string; fg: string; muted: string; accent: string;
-  free: string; busy: string; pick: string; fits: string; cordon: string; lost: string; lostLine: string;
+  free: string; busy: string; pick: string; fits: string; cordon: string; held: string; lost: string; lostLine: string;
   groups: string[];
   /** Width of the outline round every rack: forced colours need one. */
   outline: number;
@@ -19,7 +19,7 @@ export function palette(element: Element): Palette {
   return {
     bg: read('bg'), line: read('line'), fg: read('fg'), muted: read('muted'), accent: read('accent'),
     free: read('free'), busy: read('busy'), pick: read('pick'), fits: read('fits'),
-    cordon: read('cordon'), lost: read('lost'), lostLine: read('lost-line'),
+    cordon: read('cordon'), held: read('held'), lost: read('lost'), lostLine: read('lost-line'),
     groups: Array.from({ length: 8 }, (_, n) => read(`g${n}`)),
     outline: matchMedia('(forced-colors: active)').matches ? 1 : 0,
     mono: read('mono'),

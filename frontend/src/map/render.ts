@@ -1,6 +1,6 @@
 // Draws the map on two canvases: nodes below, outlines and cursor above. A patch repaints the nodes it touched only.
 import { nodeY, slotX, slotY, type Hit, type Layout } from './layout';
-import { ABSENT, NO_GROUP, UNLABELLED, type Model } from './model';
+import { ABSENT, HELD, NO_GROUP, UNLABELLED, type Model } from './model';
 import type { Palette } from './palette';
 import { CORDONED, NOT_READY } from './protocol';
 import type { View } from './view';
@@ -16,7 +16,7 @@ export interface Scene {
   byGroup: boolean;
   /** Group index → number of its colour, for the largest groups. */
   hues: Map<number, number>;
-  /** Index of the picked group, -2 for none. */
+  /** Index of the picked group, NOBODY for none. */
   picked: number;
   faded(node: number): boolean;
   mark: Mark | null;
@@ -38,6 +38,7 @@ export class Renderer {
   private readonly octx = this.over.getContext('2d')!;
   private scene: Scene | null = null;
   private hatch: CanvasPattern | null = null;
+  private heldHatch: CanvasPattern | null = null;
   private dpr = 1;
   private dirty = new Set<number>();
   private full = false;
@@ -60,7 +61,7 @@ export class Renderer {
   }
 
   show(scene: Scene | null): void {
-    if (scene?.palette !== this.scene?.palette) this.hatch = null;
+    if (scene?.palette !== this.scene?.palette) this.hatch = this.heldHatch = null;
     this.scene = scene;
     this.redraw();
   }
@@ -180,6 +181,10 @@ export class Renderer {
         const group = model.runGroup[at]!;
         const to = gpus && model.runGpus[at] ? Math.round((w * Math.min(taken, gpus)) / gpus) : gpus === 0 ? w : group === scene.picked ? from + Math.max(2, Math.round(w / 16)) : from;
         if (to <= from) continue;
+        if (group === HELD) {
+          this.drawHeld(palette, faded, left + from, top, to - from, h);
+          continue;
+        }
         ctx.fillStyle = tone(this.owner(scene, group));
         ctx.fillRect(left + from, top, to - from, h);
       }
@@ -224,6 +229,16 @@ export class Renderer {
     this.hatch ??= hatch(ctx, palette.cordon, Math.max(1, Math.round(this.dpr)));
     ctx.globalAlpha = faded ? 0.35 : 1;
     ctx.fillStyle = this.hatch;
+    ctx.fillRect(x, y, w, h);
+    ctx.globalAlpha = 1;
+  }
+
+  /** Stripes over what is held: free to the eye of whoever holds it, and to nobody else. */
+  private drawHeld(palette: Palette, faded: boolean, x: number, y: number, w: number, h: number): void {
+    const { ctx } = this;
+    this.heldHatch ??= hatch(ctx, palette.held, Math.max(1, Math.round(this.dpr)));
+    ctx.globalAlpha = faded ? 0.35 : 1;
+    ctx.fillStyle = this.heldHatch;
     ctx.fillRect(x, y, w, h);
     ctx.globalAlpha = 1;
   }

@@ -1,5 +1,5 @@
 // Two moments side by side: which nodes came, went, changed their state or their owners. Compares columns, not objects.
-import { ABSENT, NO_GROUP, UNLABELLED, type Model } from '../map/model';
+import { ABSENT, UNLABELLED, type Model } from '../map/model';
 import type { NodePatch } from '../map/protocol';
 
 export const ADDED = 1, GONE = 2, STATE = 4, OWNERS = 8;
@@ -43,7 +43,7 @@ function sameOwners(a: Model, b: Model, i: number, groups: number[]): boolean {
   for (let run = 0; run < a.runCount[i]!; run++) {
     const left = a.runStart[i]! + run, right = b.runStart[i]! + run;
     const group = a.runGroup[left]!;
-    if ((group === NO_GROUP ? NO_GROUP : groups[group]) !== b.runGroup[right] || a.runGpus[left] !== b.runGpus[right]) return false;
+    if ((group < 0 ? group : groups[group]) !== b.runGroup[right] || a.runGpus[left] !== b.runGpus[right]) return false;
   }
   return true;
 }

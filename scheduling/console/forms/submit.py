@@ -50,6 +50,12 @@ class GroupForm(forms.Form):
         ),
     )
     priority = forms.IntegerField(label=_("Priority"), initial=0, required=False)
+    queue = forms.CharField(
+        label=_("Queue"),
+        required=False,
+        max_length=63,
+        widget=forms.TextInput({"list": "queues", "autocomplete": "off", "placeholder": _("empty: none")}),
+    )
 
 
 class TemplateForm(forms.Form):
@@ -225,6 +231,7 @@ class SubmitForm:
             min_count=given["min_count"] if given["min_count"] is not None else 1,
             topology_key=given["topology_key"],
             priority=given["priority"] or 0,
+            queue=given["queue"],
             templates=tuple(row.template() for row in self.templates),
         )
 

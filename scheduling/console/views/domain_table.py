@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest
@@ -9,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.models import Cluster
-from scheduling.selectors import domains
+from scheduling.selectors import domains, held_room
 from scheduling.selectors.domains import DomainRow
 from scheduling.selectors.rack_map import TopologyKey
 
@@ -42,6 +43,9 @@ def zones_told(keys: list[TopologyKey]) -> bool:
 def live_table(request: HttpRequest, cluster: Cluster, key: str) -> dict[str, Any]:
     """The table of the domains of ``key`` as they are."""
     rows = domains.table(cluster, key) if key else []
+    held = held_room.by_domain(cluster, key) if rows else {}
+    if held:
+        rows = [replace(row, gpus_held=held.get(row.domain, 0)) for row in rows]
     return table_context(request, key, rows, domains.unlabelled(cluster, key) if key else 0)
 
 

@@ -17,7 +17,7 @@ from scheduling.console.pages import show
 from scheduling.console.views.domain_table import live_table
 from scheduling.engine.numa_names import NUMA_KEY, node_of
 from scheduling.models import Cluster
-from scheduling.selectors import domains, numa, rack_map
+from scheduling.selectors import domains, held_room, numa, rack_map
 
 EMPTY = "-"
 
@@ -59,7 +59,9 @@ def domain_page(request: HttpRequest, cluster: Cluster, value: str) -> HttpRespo
         return redirect(f"{reverse('domains', args=[cluster.name])}?{query}")
     if not nodes:
         raise Http404(gettext("No node carries this label value."))
+    held = held_room.by_node(cluster)
     context = {
+        "held": sum(held.get(node.name, 0) for node in nodes),
         "key": key,
         "value": domain,
         "nodes": nodes,

@@ -16,6 +16,7 @@ from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.models import Cluster, NodeRow
 from scheduling.selectors import history, nodes, numa, rack_map
 from scheduling.services import nodes as services
+from scheduling.services.state import state_of
 
 
 @page(VIEW)
@@ -53,8 +54,16 @@ def node_page(request: HttpRequest, cluster: Cluster, node: str) -> HttpResponse
         row = nodes.get(cluster, node)
     except NodeRow.DoesNotExist:
         raise Http404(gettext("There is no node of this name.")) from None
+    state = state_of(cluster)
+    held = state.held(node) if node in state.nodes else {}
     resources = [
-        {"name": name, "has": has, "used": row.used.get(name, 0), "free": has - row.used.get(name, 0)}
+        {
+            "name": name,
+            "has": has,
+            "used": row.used.get(name, 0),
+            "free": has - row.used.get(name, 0),
+            "held": held.get(name, 0),
+        }
         for name, has in sorted(row.allocatable.items())
     ]
     context = {
@@ -63,6 +72,7 @@ def node_page(request: HttpRequest, cluster: Cluster, node: str) -> HttpResponse
         "keys": {entry["key"] for entry in rack_map.topology_keys(cluster)},
         "resources": resources,
         "numa_key": NUMA_KEY,
+        "held": bool(held),
         "zones": numa.zones_of(cluster, node) if row.zones and not row.removed else [],
         "pods": nodes.pods_on(cluster, node),
         "events": events.listed(history.of_object(cluster, "node", "", node)),

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from scheduling.console.access import VIEW, page
 from scheduling.console.pages import show_part
-from scheduling.engine.change_steps import EndGroup, Step, Uncordon
+from scheduling.engine.change_steps import EndGroup, ReleaseReservation, Step, Uncordon
 from scheduling.engine.changes import ChangeSet
 from scheduling.models import Cluster
 from scheduling.services import explain
@@ -69,5 +69,7 @@ def _action(step: Step) -> dict[str, str] | None:
         case EndGroup(group=group):
             namespace, _, name = group.partition("/")
             return {"command": "end", "group": group, "namespace": namespace, "name": name}
+        case ReleaseReservation(name=name):
+            return {"command": "release", "name": name}
         case _:
             return None

@@ -15,10 +15,12 @@ from scheduling.console.explaining import funnel
 from scheduling.console.forms.submit import SubmitForm, reshaped
 from scheduling.console.pages import show
 from scheduling.engine.numa_names import NUMA_KEY
+from scheduling.engine.queues import Queue
 from scheduling.models import Cluster
 from scheduling.selectors import rack_map
 from scheduling.services import workloads
 from scheduling.services.explain import NEAR
+from scheduling.services.state import state_of
 from scheduling.wording import decisions
 
 
@@ -60,6 +62,7 @@ def _page(
     context |= {
         "form": form,
         "keys": keys,
+        "queues": sorted(state_of(cluster).records.of(Queue)),
         "no_zones": all(entry["key"] != NUMA_KEY for entry in keys),
         "problems": form.problems,
     }

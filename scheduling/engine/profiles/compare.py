@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
+from scheduling.engine.quota import queue_of
 from scheduling.engine.state import ClusterState
 
 
@@ -13,13 +14,15 @@ from scheduling.engine.state import ClusterState
 class Comparison:
     """``misses``: the exact engine places members and kube-scheduler does not, or only with some of its rolls
     (``upstream.luck``). ``agree``: both place in the same domain, or kube-scheduler may roll it; or neither
-    places anything.
+    places anything. ``unaware``: room is held somewhere, or the group is in a queue: kube-scheduler knows of
+    neither, and its decision leaves them out.
     """
 
     exact: Decision
     upstream: Decision
     misses: bool
     agree: bool
+    unaware: bool = False
 
 
 def compare(state: ClusterState, key: str, profile: str = "upstream-1.36") -> Comparison:
@@ -33,4 +36,5 @@ def compare(state: ClusterState, key: str, profile: str = "upstream-1.36") -> Co
         upstream=upstream,
         misses=bool(exact.assignments) and (not upstream.assignments or upstream.depends_on_ties),
         agree=neither or (both and exact.domain in (upstream.domain, *upstream.ties)),
+        unaware=bool(state.holds) or queue_of(state, state.groups.get(key)) is not None,
     )

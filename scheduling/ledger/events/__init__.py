@@ -7,7 +7,15 @@ commit. Bodies hold integers, strings, booleans and lists of them; engine object
 
 from __future__ import annotations
 
-from scheduling.ledger.events import cluster, decisions, nodes, scale_up, workloads
+from scheduling.ledger.events import (
+    cluster,
+    decisions,
+    nodes,
+    queues,
+    reservations,
+    scale_up,
+    workloads,
+)
 from scheduling.ledger.events.base import (
     Event,
     FieldsOf,
@@ -30,6 +38,7 @@ from scheduling.ledger.events.decisions import (
     PlacementForecast,
     PodGroupConflicted,
     PodGroupHeld,
+    PodGroupOverQuota,
     PodGroupPlaced,
     PodGroupSettled,
     PodGroupUnschedulable,
@@ -39,6 +48,8 @@ from scheduling.ledger.events.nodes import (
     NodeRemoved,
     NodeUpdated,
 )
+from scheduling.ledger.events.queues import QueueDefined, QueueRemoved
+from scheduling.ledger.events.reservations import ReservationMade, ReservationReleased
 from scheduling.ledger.events.scale_up import (
     NodeTypeDefined,
     NodeTypeRemoved,
@@ -85,12 +96,17 @@ __all__ = [
     "PodGroupConflicted",
     "PodGroupCreated",
     "PodGroupHeld",
+    "PodGroupOverQuota",
     "PodGroupPlaced",
     "PodGroupSettled",
     "PodGroupUnschedulable",
     "PodGroupUpdated",
     "PodRemoved",
     "PodUpdated",
+    "QueueDefined",
+    "QueueRemoved",
+    "ReservationMade",
+    "ReservationReleased",
     "ScaleUpApproved",
     "ScaleUpCompleted",
     "ScaleUpExpired",
@@ -103,7 +119,7 @@ __all__ = [
 
 CATALOGUE: dict[str, type[Event]] = {
     kind.__name__: kind
-    for family in (cluster, nodes, workloads, decisions, scale_up)
+    for family in (cluster, nodes, workloads, decisions, scale_up, reservations, queues)
     for kind in family.EVENTS
 }
 """Every event type by the name it has in the log."""

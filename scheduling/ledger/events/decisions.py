@@ -123,6 +123,29 @@ class PodGroupHeld(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PodGroupOverQuota(Event):
+    """Not evaluated: what is left of the GPU quota of its queue does not do for the members that are missing
+    to minCount (at least one). ``used``, ``asked``: GPUs that members of the queue's groups have, and that
+    those members ask for. ``bound``: members that are on nodes.
+    """
+
+    SUBJECT: ClassVar[str] = "podgroup"
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    queue: str
+    quota: int
+    used: int
+    asked: int
+    need: int
+    members: int
+    bound: int
+    engine: str = "1"
+    decided_on: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PodGroupConflicted(Event):
     """The facts contradict each other, nothing is guessed. ``domains``: where bound members lie, sorted;
     ``nodes``: the nodes that are gone or unlabelled."""
@@ -207,6 +230,7 @@ Decided = (
     PodGroupPlaced
     | PodGroupUnschedulable
     | PodGroupHeld
+    | PodGroupOverQuota
     | PodGroupConflicted
     | PodGroupSettled
     | DomainLost
@@ -219,6 +243,7 @@ EVENTS: tuple[type[Event], ...] = (
     PodGroupPlaced,
     PodGroupUnschedulable,
     PodGroupHeld,
+    PodGroupOverQuota,
     PodGroupConflicted,
     PodGroupSettled,
     DomainLost,
