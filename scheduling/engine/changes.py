@@ -39,6 +39,7 @@ from scheduling.engine.change_steps import (
     cost,
     to_json,
 )
+from scheduling.engine.cuts import only
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
 from scheduling.engine.reasons import Reason, Verdict
@@ -295,7 +296,7 @@ class _Tries:
         loose = tuple(step.node for step in (*plan.steps, *plan.more) if isinstance(step, LabelNode))
         cut = self._cuts.get((domains, loose))
         if cut is None:
-            cut = self._cuts[domains, loose] = self._only(domains, loose)
+            cut = self._cuts[domains, loose] = only(self._state, self._key, domains, loose)
         return self._decided((domains, loose), cut, steps).placed
 
     def _decided(self, where: _Cut | None, state: ClusterState, steps: tuple[Step, ...]) -> Decision:
@@ -324,20 +325,3 @@ class _Tries:
                 if value is not None:
                     domains.add(value)
         return frozenset(domains)
-
-    def _only(self, domains: frozenset[str], loose: tuple[str, ...]) -> ClusterState:
-        """The state with only the nodes of these domains and the loose ones, and what is on them."""
-        whole = self._state
-        group = whole.groups[self._key]
-        index = whole.index(group.topology_key)
-        inside = [name for value in sorted(domains) for name in index.names[index.slice(index.number[value])]]
-        cut = ClusterState()
-        cut.mode, cut.gates = whole.mode, dict(whole.gates)
-        for name in (*inside, *loose):
-            cut.set_node(whole.nodes[name])
-            for pod in whole.pods_on(name):
-                cut.set_pod(pod)
-        cut.set_group(group)
-        for pod in whole.pods_naming(self._key):
-            cut.set_pod(pod)
-        return cut
