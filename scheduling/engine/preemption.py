@@ -31,13 +31,13 @@ from scheduling.engine.pairwise_rules import rules
 from scheduling.engine.preemption_records import Cost, Victim
 from scheduling.engine.preemption_room import Room
 from scheduling.engine.preemption_search import Atom, Budget, Domain, Trial, atom, cost
-from scheduling.engine.queue import waiting
+from scheduling.engine.queue import before
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import Roster, roster
 from scheduling.engine.state import ClusterState
 from scheduling.engine.topology import ALL_NODES
 
-OPERATIONS = 250_000
+OPERATIONS = 200_000
 """What one search may spend, in nodes counted again; about half a second."""
 
 
@@ -140,8 +140,8 @@ def outcome(state: ClusterState, key: str, victims: Sequence[Victim]) -> tuple[D
     """
     ahead = evicted(state, victims)
     made, by = decide(ahead, key), ""
-    for other in waiting(ahead):
-        if other == key or not made.placed:
+    for other in before(ahead, key):
+        if not made.placed:
             break
         first = decide(ahead, other)
         if first.placed and first.assignments:

@@ -66,14 +66,18 @@ class Room:
         if alike:
             self.open = [[all(usable) for usable in zip(*self.open, strict=True)]]
         self.usable: list[bool] = [any(usable) for usable in zip(*self.open, strict=True)]
+        self._count_devices()
         self.caps = [[self._cap(kind, node) for node in range(len(rows))] for kind in range(len(self.asks))]
         self.totals = [sum(caps) for caps in self.caps]
 
     def _cap(self, kind: int, node: int) -> int:
         if not self.open[kind][node]:
             return 0
-        free = self.free[node]
-        return max(0, min((free[place] // amount for place, amount in self.asks[kind]), default=COUNT_LIMIT))
+        free, cap = self.free[node], COUNT_LIMIT
+        for place, amount in self.asks[kind]:
+            if (takes := free[place] // amount) < cap:
+                cap = takes
+        return cap if cap > 0 else 0
 
     def footprint(self, pods: Iterable[Pod]) -> Footprint:
         """What the pods hold on nodes of the domain that members may use; nothing of it may be asked for."""
@@ -91,10 +95,15 @@ class Room:
 
     def change(self, footprint: Footprint, sign: int) -> None:
         """Think what is there away (1), or put it back (-1)."""
+        gpu = self._gpu
         for node, amounts in footprint:
             free = self.free[node]
+            if gpu is not None:
+                self._gpus -= max(0, free[gpu])
             for place, amount in enumerate(amounts):
                 free[place] += sign * amount
+            if gpu is not None:
+                self._gpus += max(0, free[gpu])
             for kind, caps in enumerate(self.caps):
                 cap = self._cap(kind, node)
                 self.totals[kind] += cap - caps[node]
@@ -118,22 +127,30 @@ class Room:
         """No fewer GPUs than this must be given back until enough members fit; ``hope``: the same domain with
         everything away that may go.
         """
-        gpus = [place for place, resource in enumerate(self.resources) if resource.endswith("/gpu")]
-        if self.enough or len(gpus) != 1:
+        if self.enough or self._gpu is None:
             return 0
         if len(self.asks) > 1:
-            return self._devices_in_all(gpus[0])
-        each = dict(self.asks[0]).get(gpus[0], 0)
-        return self._devices_by_node(gpus[0], each, hope) if each else 0
+            return max(0, self._asked - self._gpus)
+        each = dict(self.asks[0]).get(self._gpu, 0)
+        return self._devices_by_node(self._gpu, each, hope) if each else 0
 
-    def _devices_in_all(self, gpu: int) -> int:
+    def _count_devices(self) -> None:
+        """Which resource GPUs are (None for no or several), how many the ``missing`` members ask for that ask
+        for the fewest, and how many are free.
+        """
+        gpus = [place for place, resource in enumerate(self.resources) if resource.endswith("/gpu")]
+        self._gpu = gpu = gpus[0] if len(gpus) == 1 else None
+        if gpu is None:
+            return
         asked: list[int] = sorted(
             dict(asks).get(gpu, 0)
             for asks, wanted in zip(self.asks, self.wanted, strict=True)
             for _ in range(wanted)
         )
-        there = sum(max(0, free[gpu]) for free, usable in zip(self.free, self.usable, strict=True) if usable)
-        return max(0, sum(asked[: self.missing]) - there)
+        self._asked = sum(asked[: self.missing])
+        self._gpus: int = sum(
+            max(0, free[gpu]) for free, usable in zip(self.free, self.usable, strict=True) if usable
+        )
 
     def _devices_by_node(self, gpu: int, each: int, hope: Room) -> int:
         """The cheapest places: on every node the next one needs what is free there less, those after it all
