@@ -31,7 +31,7 @@ from scheduling.engine.pairwise_rules import rules
 from scheduling.engine.preemption_records import Cost, Victim
 from scheduling.engine.preemption_room import Room
 from scheduling.engine.preemption_search import Atom, Budget, Domain, Trial, atom, cost
-from scheduling.engine.queue import before
+from scheduling.engine.queue import waiting
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import Roster, roster
 from scheduling.engine.state import ClusterState
@@ -140,9 +140,11 @@ def outcome(state: ClusterState, key: str, victims: Sequence[Victim]) -> tuple[D
     """
     ahead = evicted(state, victims)
     made, by = decide(ahead, key), ""
-    for other in before(ahead, key):
-        if not made.placed:
+    for other in waiting(ahead):
+        if other == key or not made.placed:
             break
+        if not roster(ahead, other).waiting:
+            continue
         first = decide(ahead, other)
         if first.placed and first.assignments:
             zone = first.domain if first.enforced and first.topology_key == NUMA_KEY else ""

@@ -34,14 +34,6 @@ def waiting(state: ClusterState, profile: str = "exact") -> list[str]:
     return [key for _, key in sorted(queue)]
 
 
-def before(state: ClusterState, key: str) -> list[str]:
-    """Of the groups with members to place, those that are decided before the group, first one first."""
-    rosters = (roster(state, other) for other in state.group_keys())
-    limit = (_order(roster(state, key)), key)
-    return [other for order, other in sorted((_order(who), who.key) for who in rosters if who.waiting)
-            if (order, other) < limit]  # fmt: skip
-
-
 def is_conflicted(state: ClusterState, key: str) -> bool:
     """Whether the last decision about the group was that its facts contradict each other."""
     last = state.verdicts.get(key)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, TypeVar, cast
 
-from scheduling.engine.preemption_records import PreemptionPlan, PreemptionPolicy, PreemptionTried
+from scheduling.engine.preemption_records import PreemptionPlan, PreemptionPolicy, PreemptionTried, Victim
 
 
 class Record(Protocol):
@@ -21,6 +21,9 @@ _R = TypeVar("_R", bound=Record)
 
 KINDS: tuple[type[Record], ...] = (PreemptionPolicy, PreemptionPlan, PreemptionTried)
 """Every kind of record; a snapshot holds these and no others."""
+
+PARTS: tuple[type, ...] = (Victim,)
+"""What records are made of."""
 
 
 class Records:

@@ -38,6 +38,7 @@ _KINDS: tuple[type[Any], ...] = (
     model.Node, model.Taint, model.NumaZone, model.Pod, model.Shape, model.Eligibility, model.Toleration,
     model.NodeSelectorTerm, model.Requirement, model.PodTerm, model.PodGroup, VerdictSummary, Turn, LostTo,
     Home, Lost, Closed, Workload, model.PodGroupTemplate, PackedNodes, PackedPods, Pairs, *records.KINDS,
+    *records.PARTS,
 )  # fmt: skip
 _FIELDS = hashlib.sha256(
     repr([(kind.__name__, [(field.name, field.type) for field in fields(kind)]) for kind in _KINDS]).encode()

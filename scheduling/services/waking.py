@@ -114,7 +114,7 @@ def changes_of(state: ClusterState, recorded: Recorded) -> Iterator[Change]:
             yield Change(seq, Kind.OTHER)
         case e.PodUpdated() as event:
             yield from _of_pod(state, seq, event)
-        case e.PodRemoved() as event:
+        case e.PodRemoved() | e.MemberEvicted() as event:
             if event.node:
                 yield Change(seq, Kind.FREED, event.node)
             group = f"{event.namespace}/{event.group}" if event.group else ""
@@ -122,7 +122,7 @@ def changes_of(state: ClusterState, recorded: Recorded) -> Iterator[Change]:
             yield Change(seq, Kind.OTHER)
         case e.PodGroupCreated(group):
             yield Change(seq, Kind.GROUP, group=group.key)
-        case e.PodGroupUpdated() | e.PodGroupClosed() as event:
+        case e.PodGroupUpdated() | e.PodGroupClosed() | e.PreemptionApproved() as event:
             yield Change(seq, Kind.GROUP, group=f"{event.namespace}/{event.name}")
         case e.PodGroupPlaced() | e.PlacementForecast():
             yield Change(seq, Kind.OTHER)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext, ngettext
 
 from scheduling.ledger import codec
 from scheduling.ledger import events as log
-from scheduling.wording import units, words
+from scheduling.wording import preemption, units, words
 from scheduling.wording.decisions import Facts, joined, lost_sentence, sentences
 
 
@@ -307,6 +307,7 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     "PodGroupSettled": _settled,
     "DomainLost": _domain_lost,
     "PlacementForecast": _decision,
+    **preemption.SENTENCES,
 }
 """One maker of sentences for each event type; a test holds it and the catalogue together."""
 

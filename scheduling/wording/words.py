@@ -154,12 +154,21 @@ EVENT_TYPES: dict[str, Any] = {
     "PodGroupSettled": _("PodGroup no longer conflicted"),
     "DomainLost": _("Domain lost"),
     "PlacementForecast": _("placement forecast"),
+    "PreemptionPolicyChanged": _("preemption policy changed"),
+    "PreemptionPlanned": _("preemption proposed"),
+    "PreemptionNotFound": _("no preemption found"),
+    "PreemptionApproved": _("preemption approved"),
+    "PreemptionRejected": _("preemption rejected"),
+    "PreemptionExpired": _("preemption expired"),
+    "PreemptionCompleted": _("preemption completed"),
+    "MemberEvicted": _("member evicted"),
 }
 
 CLOSE_REASONS: dict[str, Any] = {
     "ended": _("ended by a person"),
     "removed": _("gone from the cluster"),
     "superseded": _("superseded by a new generation"),
+    "preempted": _("preempted for a group of higher priority"),
 }
 
 REMOVE_REASONS: dict[str, Any] = {

@@ -12,7 +12,7 @@ from scheduling.engine.model import Pod
 from scheduling.engine.preemption_records import Cost
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
-from tests.engine.builders import DEVICE_TAINT, RACK, cluster, gang, node, pod
+from tests.engine.builders import DEVICE_TAINT, GPU, RACK, cluster, gang, node, pod
 
 KEY = "ml/g"
 
@@ -34,7 +34,7 @@ def occupied(seed: int, *, shapes: int = 1, gates: bool = True) -> ClusterState:
         for number in range(dice.randint(2, 4))
     ]
     state = cluster(nodes, gates=gates)
-    for number in range(dice.randint(2, 5)):
+    for number in range(dice.randint(2, 6)):
         name, key = f"v{number}", dice.choice([RACK, ""])
         ask = {"cpu": dice.choice([0, 500, 2000]), "gpu": dice.choice([0, 1, 1, 2])}
         size, rack = dice.randint(1, 3), dice.choice(racks)
@@ -47,9 +47,7 @@ def occupied(seed: int, *, shapes: int = 1, gates: bool = True) -> ClusterState:
                 if all(state.free(one.name).get(r, 0) >= a for r, a in pod("x", **ask).shape.requests)
             ]
             if fits:
-                one = pod(
-                    f"{name}-{member}", name, node=dice.choice(fits), created=dice.randint(0, 9), **ask
-                )
+                one = pod(f"{name}-{member}", name, node=dice.choice(fits), created=dice.randint(0, 9), **ask)
                 state.set_pod(one)
                 made.append(one)
         if made:
@@ -62,9 +60,11 @@ def occupied(seed: int, *, shapes: int = 1, gates: bool = True) -> ClusterState:
                 protected=dice.random() < 0.15,
             )
             state.set_group(group)
-    asks = [
-        {"cpu": dice.choice([0, 1000, 3000]), "gpu": dice.choice([0, 1, 2, 2])} for _ in range(shapes)
-    ]
+    for number, one in enumerate(nodes):  # and pods of nobody, which never go
+        left = state.free(one.name).get(GPU, 0)
+        if left > 0 and dice.random() < 0.7:
+            state.set_pod(pod(f"alone-{number}", node=one.name, cpu=0, gpu=dice.randint(1, left)))
+    asks = [{"cpu": dice.choice([0, 1000, 3000]), "gpu": dice.choice([0, 1, 2, 2])} for _ in range(shapes)]
     size = dice.randint(1, 4)
     state.set_group(gang("g", dice.randint(1, size), RACK, priority=5))
     for member in range(size):

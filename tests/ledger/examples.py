@@ -22,6 +22,7 @@ from scheduling.engine.model import (
     Toleration,
     Workload,
 )
+from scheduling.engine.preemption_records import Victim
 from scheduling.engine.turns import LostTo
 from scheduling.ledger import events as e
 
@@ -47,6 +48,10 @@ SHAPE = Shape(
 )
 POD = Pod("ml", "train-0", "pod-uid-0", SHAPE, group="train", priority=5, created=1_800_000_000_000)
 GROUP = PodGroup("ml", "train", "group-uid-1", "gang", 2, RACK, priority=5, created=1_800_000_000_000)
+VICTIMS = (
+    Victim("ml/large", "group-uid-8", 1, 0, False, (("pod-uid-8", "large-3", "n1"),), 8, 1_800_000_000_000),
+    Victim("ml/small", "group-uid-9", 2, 1, True, (("pod-uid-9", "small-0", "n1"),), 1),
+)
 TABLE = e.DomainTable(
     codes=("capacity", "nvidia.com/gpu"),
     domains=("r1", "r2"),
@@ -114,6 +119,17 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.PodGroupSettled("ml", "train", "group-uid-1", 1, 2, 2, 2, **_BY),
     e.DomainLost("ml", "train", "group-uid-1", 1, RACK, "r1", ("n1", "n2"), **_BY),
     e.PlacementForecast(**_PLACED, **_BY),
+    e.PreemptionPolicyChanged("automatic", ("prod", "research")),
+    e.PreemptionPlanned(
+        "ml", "train", "group-uid-1", 1, "p42", "r1", VICTIMS, (1, 9, 2, 2), True, placed=2, need=2,
+        decided_on=41, expires=1_800_000_900_000, decision=40,
+    ),
+    e.PreemptionNotFound("ml", "train", "group-uid-1", 1, 40, "taken", "ml/first"),
+    e.PreemptionApproved("ml", "train", "group-uid-1", 1, "p42", 1_800_000_060_000, True),
+    e.PreemptionRejected("ml", "train", "group-uid-1", 1, "p42"),
+    e.PreemptionExpired("ml", "train", "group-uid-1", 1, "p42", "outdated", "victim_changed", "ml/small"),
+    e.PreemptionCompleted("ml", "train", "group-uid-1", 1, "p42", "r1", 2),
+    e.MemberEvicted("ml", "small-0", "pod-uid-9", "n1", "small", "p42", "ml/train"),
 )  # fmt: skip
 
 

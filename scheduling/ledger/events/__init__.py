@@ -7,7 +7,7 @@ commit. Bodies hold integers, strings, booleans and lists of them; engine object
 
 from __future__ import annotations
 
-from scheduling.ledger.events import cluster, decisions, nodes, workloads
+from scheduling.ledger.events import cluster, decisions, nodes, preemption, workloads
 from scheduling.ledger.events.base import (
     Event,
     FieldsOf,
@@ -39,6 +39,16 @@ from scheduling.ledger.events.nodes import (
     NodeRemoved,
     NodeUpdated,
 )
+from scheduling.ledger.events.preemption import (
+    MemberEvicted,
+    PreemptionApproved,
+    PreemptionCompleted,
+    PreemptionExpired,
+    PreemptionNotFound,
+    PreemptionPlanned,
+    PreemptionPolicyChanged,
+    PreemptionRejected,
+)
 from scheduling.ledger.events.workloads import (
     PodAdded,
     PodGroupClosed,
@@ -61,6 +71,7 @@ __all__ = [
     "EventsRestored",
     "FeatureGateChanged",
     "FieldsOf",
+    "MemberEvicted",
     "NodeAdded",
     "NodeChanges",
     "NodeRemoved",
@@ -79,11 +90,20 @@ __all__ = [
     "PodGroupUpdated",
     "PodRemoved",
     "PodUpdated",
+    "PreemptionApproved",
+    "PreemptionCompleted",
+    "PreemptionExpired",
+    "PreemptionNotFound",
+    "PreemptionPlanned",
+    "PreemptionPolicyChanged",
+    "PreemptionRejected",
     "SnapshotImported",
     "WorkloadAdded",
 ]
 
 CATALOGUE: dict[str, type[Event]] = {
-    kind.__name__: kind for family in (cluster, nodes, workloads, decisions) for kind in family.EVENTS
+    kind.__name__: kind
+    for family in (cluster, nodes, workloads, decisions, preemption)
+    for kind in family.EVENTS
 }
 """Every event type by the name it has in the log."""
