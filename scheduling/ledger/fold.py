@@ -277,12 +277,12 @@ def _preemption_not_found(event: e.PreemptionNotFound, state: ClusterState) -> N
 @_change.register
 def _preemption_approved(event: e.PreemptionApproved, state: ClusterState) -> None:
     plan = state.records.of(PreemptionPlan).get(event.id)
-    if plan is None:
-        raise BrokenHistory(f"proposal {event.id} was approved, but it is not open")
-    state.records.put(replace(plan, approved=True, expires=event.until))
-    turn = state.turns.get(plan.group)
+    if plan is not None:  # tables are folded without records
+        state.records.put(replace(plan, approved=True, expires=event.until))
+    key = f"{event.namespace}/{event.name}"
+    turn = state.turns.get(key)
     if turn is not None:  # the room is made for it now: it does not rest while others take it
-        state.record_turn(plan.group, replace(turn, attempts=0, failed_at=0))
+        state.record_turn(key, replace(turn, attempts=0, failed_at=0))
 
 
 @_change.register(e.PreemptionRejected)
