@@ -127,7 +127,7 @@ def get_preemption(request: HttpRequest, cluster: str) -> PreemptionOut:
     """What became of others is in the log: events whose type begins with `Preemption`."""
     found = selectors.current(find_cluster(cluster))
     return PreemptionOut(
-        policy=PolicyOut(mode=found.policy.mode, queues=list(found.policy.queues)),
+        policy=PolicyOut.model_validate({"mode": found.policy.mode, "queues": list(found.policy.queues)}),
         proposals=[_proposal(plan) for plan in found.plans],
         seq=found.seq,
     )
@@ -162,8 +162,9 @@ def set_policy(
 def propose(
     request: HttpRequest, cluster: str, namespace: str, name: str, idempotency_key: IdempotencyKey = ""
 ) -> Status[OutcomeOut]:
-    """Looks for groups of lower priority in one domain whose end makes this one run. Nothing is evicted. Where
-    there is nothing to propose, the refusal says why.
+    """Looks for groups of lower priority in one domain whose end makes this one run. Nothing is evicted.
+
+    Where there is nothing to propose, the refusal says why.
     """
     done = services.propose(
         cluster=find_cluster(cluster),
@@ -182,8 +183,9 @@ def propose(
     **access(OPERATE),
 )
 def approve(request: HttpRequest, cluster: str, id: str, idempotency_key: IdempotencyKey = "") -> OutcomeOut:
-    """Checked again first: refused with what has changed, when it does not hold any more. Then the members are
-    evicted, and the next cycle places the group. Simulated clusters only.
+    """Checked again first, and refused with what has changed when it does not hold any more.
+
+    Then the members are evicted, and the next cycle places the group. Simulated clusters only.
     """
     done = services.approve(
         cluster=find_cluster(cluster),

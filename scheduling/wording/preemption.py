@@ -33,24 +33,18 @@ CONSEQUENCES: dict[str, Any] = {
 
 def cost(ends: int, gpus: int, groups: int, members: int) -> str:
     """What a proposal takes away, in one phrase."""
-    values = {"members": units.count(members), "gpus": units.count(gpus), "groups": units.count(groups)}
+    parts = []
     if ends:
-        return (
-            ngettext(
-                "%(groups)s PodGroup, %(members)s members, %(gpus)s GPUs",
-                "%(groups)s PodGroups, %(members)s members, %(gpus)s GPUs",
-                groups,
-            )
-            % values
+        parts.append(ngettext("%(n)s PodGroup", "%(n)s PodGroups", groups) % {"n": units.count(groups)})
+        parts.append(ngettext("%(n)s member", "%(n)s members", members) % {"n": units.count(members)})
+    else:
+        parts.append(
+            ngettext("%(n)s member beyond minCount", "%(n)s members beyond minCount", members)
+            % {"n": units.count(members)}
         )
-    return (
-        ngettext(
-            "%(members)s member beyond minCount, %(gpus)s GPUs; no group ends",
-            "%(members)s members beyond minCount, %(gpus)s GPUs; no group ends",
-            members,
-        )
-        % values
-    )
+    parts.append(ngettext("%(n)s GPU", "%(n)s GPUs", gpus) % {"n": units.count(gpus)})
+    phrase = ", ".join(parts)
+    return phrase if ends else gettext("%(phrase)s; no group ends") % {"phrase": phrase}
 
 
 def proof(proved_smallest: bool) -> str:
