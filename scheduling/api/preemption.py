@@ -133,7 +133,7 @@ def get_preemption(request: HttpRequest, cluster: str) -> PreemptionOut:
     )
 
 
-@router.put(
+@router.patch(
     "/{cluster}/preemption/policy",
     response={200: OutcomeOut, **errors(404, 409, 422)},
     summary="Set the policy",

@@ -34,7 +34,7 @@ def contended(cluster: Cluster) -> Cluster:
 
 
 def proposed(admin: Caller) -> dict[str, Any]:
-    assert admin("PUT", f"{PATH}/policy", {"mode": "propose"}).status_code == 200
+    assert admin("PATCH", f"{PATH}/policy", {"mode": "propose"}).status_code == 200
     assert admin("POST", URGENT).status_code == 201
     (proposal,) = admin("GET", PATH).json()["proposals"]
     found: dict[str, Any] = proposal
@@ -44,14 +44,14 @@ def proposed(admin: Caller) -> dict[str, Any]:
 def test_the_policy_is_off_at_first_and_can_be_set(admin: Caller, cluster: Cluster) -> None:
     assert admin("GET", PATH).json()["policy"] == {"mode": "off", "queues": []}
 
-    done = admin("PUT", f"{PATH}/policy", {"mode": "automatic", "queues": ["prod"]})
+    done = admin("PATCH", f"{PATH}/policy", {"mode": "automatic", "queues": ["prod"]})
 
     assert [event["type"] for event in done.json()["events"]] == ["PreemptionPolicyChanged"]
     assert admin("GET", PATH).json()["policy"] == {"mode": "automatic", "queues": ["prod"]}
 
 
 def test_a_wrong_policy_is_refused_by_its_field(admin: Caller, cluster: Cluster) -> None:
-    answer = admin("PUT", f"{PATH}/policy", {"mode": "sometimes", "queues": []})
+    answer = admin("PATCH", f"{PATH}/policy", {"mode": "sometimes", "queues": []})
 
     assert answer.status_code == 422
     assert [problem["path"] for problem in answer.json()["problems"]] == ["mode"]
@@ -97,7 +97,7 @@ def test_a_rejection_ends_the_proposal(admin: Caller, contended: Cluster) -> Non
 def test_where_there_is_nothing_to_propose_the_refusal_says_why(admin: Caller, contended: Cluster) -> None:
     off = admin("POST", URGENT)
     assert (off.status_code, "preemption is off" in off.json()["message"]) == (422, True)
-    admin("PUT", f"{PATH}/policy", {"mode": "propose"})
+    admin("PATCH", f"{PATH}/policy", {"mode": "propose"})
 
     answer = admin("POST", "/clusters/demo/podgroups/team-a/wide/preemption")
 
@@ -112,6 +112,6 @@ def test_each_call_needs_its_permission(
     proposal = proposed(admin)
 
     assert viewer("GET", PATH).status_code == 200
-    assert operator("PUT", f"{PATH}/policy", {"mode": "off"}).status_code == 403
+    assert operator("PATCH", f"{PATH}/policy", {"mode": "off"}).status_code == 403
     for path in (URGENT, f"{PATH}/{proposal['id']}/approve", f"{PATH}/{proposal['id']}/reject"):
         assert viewer("POST", path).status_code == 403

@@ -44,6 +44,7 @@ TOURED = {
     "event": "/c/demo/history/{decision}",
     "event-placed": "/c/demo/history/{placed}?type=PodGroupPlaced",
     "compare": "/c/demo/compare?a=1",
+    "preemption": "/c/demo/preemption",
     "submit": "/c/demo/submit",
     "submit-yaml": "/c/demo/submit?tab=yaml",
     "cluster-settings": "/c/demo/settings",

@@ -136,5 +136,5 @@ def test_the_page_is_in_japanese_too(operator: Client, contended: Cluster) -> No
     with override("ja"):
         page = text(operator.get(PAGE, headers={"accept-language": "ja"}))
 
-    for word in ("プリエンプション", "最小と証明済み", "グループ全体が終了します", "2 メンバー, 16 GPU"):
+    for word in ("プリエンプション", "最小と証明済み", "グループ全体が終了します", "2 メンバー, GPU 16 個"):
         assert word in page
