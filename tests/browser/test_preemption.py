@@ -1,4 +1,4 @@
-"""Preemption in a browser: the policy is set, a proposal is asked for, read and approved, and the waiting gang
+"""Preemption in a browser: the policy is set, a proposal asked for, read and approved, and the waiting gang
 is placed by the ordinary cycle of the served worker; then the policy acts by itself for a queue.
 """
 
