@@ -37,12 +37,18 @@ from scheduling.engine.roster import Roster, roster
 from scheduling.engine.state import ClusterState
 from scheduling.engine.topology import ALL_NODES
 
-OPERATIONS = 200_000
-"""What one search may spend, in nodes counted again; about half a second."""
+OPERATIONS = 120_000
+"""What one search may spend, in nodes counted again."""
 
 
 _MODEL = 20_000
 """Of these, what may be spent on a domain as it would be for equal members."""
+
+
+_TIES = 8
+"""Domains that can be no cheaper than the best and are searched all the same, for victims of lower
+priority.
+"""
 
 
 class Why(StrEnum):
@@ -189,8 +195,9 @@ class _Search:
 
     def result(self) -> Proposal | NoProposal:
         members, limits = self._may_go()
-        whole = [atom(group, True, pods) for group, pods in members.items()]
-        spare = [atom(group, False, [pod]) for group in limits for pod in members[group]]
+        priority = {group: roster(self._state, group).priority for group in members}
+        whole = [atom(group, True, pods, priority[group]) for group, pods in members.items()]
+        spare = [atom(group, False, [pod], priority[group]) for group in limits for pod in members[group]]
         if not whole:
             return NoProposal(Why.NO_VICTIMS)
         for atoms in (spare, [*whole, *spare]):
@@ -224,12 +231,15 @@ class _Search:
         inside = self._by_domain(atoms)
         domains = [self._domain(number, inside[number], limits) for number in self._possible(atoms, inside)]
         ranked = [(each.least(), number, each) for number, each in enumerate(domains) if each.possible]
+        ties = 0
         for least, _, domain in sorted(ranked, key=lambda entry: entry[:2]):
-            if best is not None and least >= cost(best):
+            no_cheaper = best is not None and least >= cost(best)
+            if best is not None and (least > cost(best) or ties >= _TIES):
                 break
             found = domain.search(best)
             best = found.atoms or best
-            self._proved &= found.proved
+            self._proved &= no_cheaper or found.proved
+            ties += no_cheaper
         return best
 
     def _by_domain(self, atoms: Sequence[Atom]) -> dict[int, list[Atom]]:

@@ -16,7 +16,8 @@ MODES = (OFF, PROPOSE, AUTOMATIC)
 class Cost(NamedTuple):
     """What a proposal costs, compared from the left: whether a group ends at all (0: only members beyond
     minCount of elastic gangs go), then GPUs that its victims hold, groups touched, members that lose their
-    node. Of equal ones the victims whose members are the youngest go, then those first by name.
+    node. Of equal ones those with victims of the lowest priority, then with the youngest members, then the
+    first by name, as far as was searched.
     """
 
     ends: int

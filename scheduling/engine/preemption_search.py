@@ -22,7 +22,7 @@ from scheduling.engine.reasons import Verdict
 from scheduling.engine.state import ClusterState
 
 _SMALL = 14
-"""Of so few atoms the best by age and name is found too, not only one of the cheapest."""
+"""Of so few atoms the best by priority, age and name is found too, not only one of the cheapest."""
 
 _DECIDED, _OF_A_NODE = 300, 2
 """Operations that a decision counts for, and each node of it besides."""
@@ -45,6 +45,7 @@ class Atom:
     whole: bool
     pods: tuple[Pod, ...]
     gpus: int
+    priority: int
     created: int
 
     @property
@@ -52,14 +53,15 @@ class Atom:
         return len(self.pods)
 
     @property
-    def order(self) -> tuple[bool, int, int, int, str, str]:
+    def order(self) -> tuple[bool, int, int, int, int, str, str]:
         """The cheapest first."""
-        return (self.whole, self.gpus, self.members, -self.created, self.group, self.pods[0].name)
+        name = self.pods[0].name
+        return (self.whole, self.gpus, self.members, self.priority, -self.created, self.group, name)
 
 
-def atom(group: str, whole: bool, pods: Sequence[Pod]) -> Atom:
+def atom(group: str, whole: bool, pods: Sequence[Pod], priority: int) -> Atom:
     by_name = tuple(sorted(pods, key=lambda pod: (pod.name, pod.uid)))
-    return Atom(group, whole, by_name, gpus(by_name), sum(pod.created for pod in by_name))
+    return Atom(group, whole, by_name, gpus(by_name), priority, sum(pod.created for pod in by_name))
 
 
 def cost(atoms: Sequence[Atom]) -> Cost:
@@ -71,10 +73,13 @@ def cost(atoms: Sequence[Atom]) -> Cost:
     )
 
 
-def order(atoms: Sequence[Atom]) -> tuple[Cost, int, list[tuple[str, str]]]:
-    """The order of plans, the best first: by cost, then the youngest members, then by name."""
+def order(atoms: Sequence[Atom]) -> tuple[Cost, list[int], int, list[tuple[str, str]]]:
+    """The order of plans, the best first: by cost, then the lowest priorities (the highest of them compared
+    first), then the youngest members, then by name.
+    """
+    priorities = sorted((each.priority for each in atoms), reverse=True)
     created = sum(each.created for each in atoms)
-    return cost(atoms), -created, sorted((each.group, each.pods[0].name) for each in atoms)
+    return cost(atoms), priorities, -created, sorted((each.group, each.pods[0].name) for each in atoms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +363,7 @@ class Domain:
         self._small = len(self._atoms) <= _SMALL
         # The cheapest first, but a group beside its members, so that one tells what becomes of the others.
         first = {
-            each.group: (each.whole, each.gpus, each.members, footprint, -each.created)
+            each.group: (each.whole, each.gpus, each.members, footprint, each.priority, -each.created)
             for each, footprint in zip(reversed(self._atoms), reversed(self._prints), strict=True)
         }
         queue = sorted(

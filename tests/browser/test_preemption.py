@@ -4,6 +4,7 @@ is placed by the ordinary cycle of the served worker; then the policy acts by it
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from playwright.sync_api import Page, expect
 from scheduling.models import Cluster, Event
 from scheduling.services.clusters import ImportRequest, import_cluster, set_mode
 from scheduling.services.cycles import run_cycle
+from scheduling.services.state import state_of
 from scheduling.services.workloads import submit_manifests
 from tests.console.support import dump, gang, node
 
@@ -37,10 +39,18 @@ def contended_cluster() -> Cluster:
     objects = [*of_priority("old", 0), *of_priority("newer", 1)]
     import_cluster(name="demo", request=ImportRequest(dump(*nodes, *objects), mode="simulated"), actor="test")
     cluster = Cluster.objects.get(name="demo")
-    run_cycle(cluster.pk)
+    decided(cluster, 2)
     submit_manifests(cluster=cluster, data=dump(*of_priority("urgent", 10)), actor="test")
-    run_cycle(cluster.pk)
+    decided(cluster, 3)
     return cluster
+
+
+def decided(cluster: Cluster, groups: int) -> None:
+    """Wait until so many groups have a verdict: the served worker may be in the middle of a cycle."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while len(state_of(cluster).verdicts) < groups:
+        assert time.monotonic() < deadline
+        run_cycle(cluster.pk)
 
 
 def test_from_the_policy_to_a_gang_that_runs_in_the_place_of_another(

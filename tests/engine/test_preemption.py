@@ -139,6 +139,19 @@ def test_fewer_gpus_go_before_fewer_groups() -> None:
     assert made.domain == "r2"
 
 
+@pytest.mark.parametrize("rack", ["r1", "r2"])
+def test_of_equal_ones_the_lowest_priority_goes_in_one_domain_or_in_several(rack: str) -> None:
+    state = cluster(
+        node("n1", "r1", gpu=4), node("n2", rack, gpu=4), holder("newer", "n1", priority=1, created=9_000),
+        holder("old", "n2", priority=0), waiting_group(),
+    )  # fmt: skip
+
+    made = found(state)
+
+    assert [victim.key for victim in made.victims] == ["ml/old"]
+    assert made.proved_smallest
+
+
 def test_of_equal_ones_the_youngest_goes() -> None:
     state = cluster(
         node("n1", gpu=8), holder("old", "n1", created=1_000), holder("young", "n1", created=9_000),
