@@ -23,6 +23,7 @@ from scheduling.api import (
     map,
     nodes,
     pod_groups,
+    preemption,
     queues,
     reservations,
 )
@@ -83,5 +84,6 @@ for module in (
     compare,
     map,
     capacity,
+    preemption,
 ):
     api.add_router("/clusters", module.router)

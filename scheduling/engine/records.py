@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar, cast
 
 from scheduling.engine import node_types
 from scheduling.engine.node_types import NodeType, ScaleUpPlan
+from scheduling.engine.preemption_records import PreemptionPlan, PreemptionPolicy, PreemptionTried, Victim
 from scheduling.engine.queues import Queue
 from scheduling.engine.reservations import Reservation
 
@@ -22,10 +23,12 @@ class Record(Protocol):
 
 _R = TypeVar("_R", bound=Record)
 
-KINDS: tuple[type[Record], ...] = (NodeType, ScaleUpPlan, Reservation, Queue)
+KINDS: tuple[type[Record], ...] = (
+    NodeType, ScaleUpPlan, Reservation, Queue, PreemptionPolicy, PreemptionPlan, PreemptionTried,
+)  # fmt: skip
 """Every kind of record; a snapshot holds these and no others."""
 
-PARTS: tuple[type, ...] = node_types.PARTS
+PARTS: tuple[type, ...] = (*node_types.PARTS, Victim)
 """What records are made of."""
 
 

@@ -16,6 +16,7 @@ from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.node_types import KEPT, NodeType, PlanStatus, ScaleUpPlan
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.past import Closed
+from scheduling.engine.preemption_records import PreemptionPlan, PreemptionPolicy, PreemptionTried
 from scheduling.engine.queues import Queue
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.state import ClusterState
@@ -227,6 +228,7 @@ def _pod_group_updated(event: e.PodGroupUpdated, state: ClusterState) -> None:
 def _pod_group_closed(event: e.PodGroupClosed, state: ClusterState) -> None:
     key = f"{event.namespace}/{event.name}"
     state.close_group(key, event.uid)
+    state.records.drop(PreemptionTried, key)
     state.past.end(key, Closed(event.generation, event.uid))
 
 
@@ -249,6 +251,53 @@ def _pod_removed(event: e.PodRemoved, state: ClusterState) -> None:
     if pod is not None and event.reason == "node_lost":
         lost.pod_is_lost(state, pod)
     state.remove_pod(event.uid)
+
+
+@_change.register
+def _member_evicted(event: e.MemberEvicted, state: ClusterState) -> None:
+    state.remove_pod(event.uid)
+
+
+@_change.register
+def _preemption_policy_changed(event: e.PreemptionPolicyChanged, state: ClusterState) -> None:
+    state.records.put(PreemptionPolicy(event.mode, event.queues))
+
+
+@_change.register
+def _preemption_planned(event: e.PreemptionPlanned, state: ClusterState) -> None:
+    key = f"{event.namespace}/{event.name}"
+    plan = PreemptionPlan(
+        event.id, key, event.uid, event.generation, event.domain, event.victims, event.cost,
+        event.proved_smallest, event.decided_on, event.expires,
+    )  # fmt: skip
+    state.records.put(plan)
+    if event.decision:
+        state.records.put(PreemptionTried(key, event.uid, event.decision))
+
+
+@_change.register
+def _preemption_not_found(event: e.PreemptionNotFound, state: ClusterState) -> None:
+    state.records.put(PreemptionTried(f"{event.namespace}/{event.name}", event.uid, event.decision))
+
+
+@_change.register
+def _preemption_approved(event: e.PreemptionApproved, state: ClusterState) -> None:
+    plan = state.records.of(PreemptionPlan).get(event.id)
+    if plan is not None:  # tables are folded without records
+        state.records.put(replace(plan, approved=True, expires=event.until))
+    key = f"{event.namespace}/{event.name}"
+    turn = state.turns.get(key)
+    if turn is not None:  # the room is made for it now: it does not rest while others take it
+        state.record_turn(key, replace(turn, attempts=0, failed_at=0))
+
+
+@_change.register(e.PreemptionRejected)
+@_change.register(e.PreemptionExpired)
+@_change.register(e.PreemptionCompleted)
+def _preemption_over(
+    event: e.PreemptionRejected | e.PreemptionExpired | e.PreemptionCompleted, state: ClusterState
+) -> None:
+    state.records.drop(PreemptionPlan, event.id)
 
 
 @_change.register

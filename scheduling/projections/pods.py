@@ -20,7 +20,7 @@ def apply(tables: Tables, recorded: Recorded) -> None:
     event = recorded.event
     if isinstance(event, e.PodAdded):
         _add(tables, event.pod, recorded)
-    elif isinstance(event, e.PodRemoved):
+    elif isinstance(event, e.PodRemoved | e.MemberEvicted):
         row = tables.pods.change(event.uid)
         if row is not None:
             row.removed = True

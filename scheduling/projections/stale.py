@@ -52,7 +52,7 @@ def pods_of(event: Event) -> Iterator[tuple[str, str]]:
     match event:
         case e.PodAdded():
             yield event.pod.uid, event.pod.key
-        case e.PodUpdated() | e.PodRemoved():
+        case e.PodUpdated() | e.PodRemoved() | e.MemberEvicted():
             yield event.uid, f"{event.namespace}/{event.name}"
         case e.PodGroupPlaced():
             for uid, name, _ in event.assignments:

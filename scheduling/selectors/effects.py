@@ -82,7 +82,7 @@ def _about(state: ClusterState, recorded: Recorded) -> list[About]:
     pod = None
     if isinstance(event, e.PodAdded):
         pod = event.pod
-    elif isinstance(event, e.PodUpdated | e.PodRemoved):
+    elif isinstance(event, e.PodUpdated | e.PodRemoved | e.MemberEvicted):
         pod = state.pods.get(event.uid)
     if pod is None:
         return [About(subject, namespace, name)]

@@ -114,7 +114,7 @@ def changes_of(state: ClusterState, recorded: Recorded) -> Iterator[Change]:
             yield Change(seq, Kind.OTHER)
         case e.PodUpdated() as event:
             yield from _of_pod(state, seq, event)
-        case e.PodRemoved() as event:
+        case e.PodRemoved() | e.MemberEvicted() as event:
             if event.node:
                 yield Change(seq, Kind.FREED, event.node)
             group = f"{event.namespace}/{event.group}" if event.group else ""
@@ -123,7 +123,7 @@ def changes_of(state: ClusterState, recorded: Recorded) -> Iterator[Change]:
         case e.PodGroupCreated(group):
             yield Change(seq, Kind.GROUP, group=group.key)
             yield from _of_queues(state, seq)
-        case e.PodGroupUpdated() | e.PodGroupClosed() as event:
+        case e.PodGroupUpdated() | e.PodGroupClosed() | e.PreemptionApproved() as event:
             yield Change(seq, Kind.GROUP, group=f"{event.namespace}/{event.name}")
             yield from _of_queues(state, seq)
             yield Change(seq, Kind.OTHER)

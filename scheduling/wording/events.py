@@ -12,7 +12,7 @@ from scheduling.engine.queues import QuotaCount
 from scheduling.engine.reasons import Reason
 from scheduling.ledger import codec
 from scheduling.ledger import events as log
-from scheduling.wording import scale_up, units, words
+from scheduling.wording import preemption, scale_up, units, words
 from scheduling.wording.decisions import Facts, joined, lost_sentence, sentences
 
 
@@ -381,6 +381,7 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     "ReservationReleased": _unreserved,
     "QueueDefined": _queue_defined,
     "QueueRemoved": _queue_removed,
+    **preemption.SENTENCES,
 }
 """One maker of sentences for each event type; a test holds it and the catalogue together."""
 

@@ -128,6 +128,34 @@ SENTENCES = (
     _("PodGroup %(key)s has %(number)s members, not %(need)s"),
     _("room is held for it: release %(names)s first"),
     _("a fair queue shares by its quota, so it needs one above 0"),
+    _("preemption is off in this cluster: its policy allows none"),
+    _("proposal %(value)s for it is open already"),
+    _("proposal %(value)s is approved already"),
+    _("there is no open proposal %(value)s"),
+    _("proposal %(value)s does not hold any more: %(change)s"),
+    _("automatic preemption is for named queues: name one at least"),
+    _("queues are named for automatic preemption only"),
+    _("the name of a queue is empty"),
+    _("queue %(value)s is named twice"),
+    _("there is no open PodGroup of this name"),
+    _("it waits for no room: it runs, or there is a place for it now"),
+    _("members are missing, so no room would help"),
+    _("its facts contradict each other, so no room would help"),
+    _("it uses what the console does not model, so no fit is claimed"),
+    _("its domains are NUMA zones, in which preemption does not look"),
+    _("no group of lower priority that may go has members where it could run"),
+    _("not even the end of every group of lower priority would make room in one domain"),
+    _("the search found no groups to end; that is no proof that there are none"),
+    _("PodGroup %(key)s goes first in the queue and would take the room"),
+    _("the group that waited has ended"),
+    _("the group runs now"),
+    _("PodGroup %(key)s has ended meanwhile"),
+    _("PodGroup %(key)s has other members on nodes now"),
+    _("PodGroup %(key)s is protected now"),
+    _("PodGroup %(key)s has no lower priority any more"),
+    _("there is a place for the group now without it"),
+    _("the group would not fit any more after it"),
+    _("preemption was switched off"),
 )
 
 _PLACE = re.compile(r"(?P<text>.*) \(document (?P<document>\d+)(?:, line (?P<line>\d+))?\)", re.S)
@@ -169,5 +197,8 @@ def translated(message: str) -> str:
 def _sentence(message: str) -> str:
     for sentence, pattern in _PATTERNS:
         if found := pattern.fullmatch(message):
-            return gettext(sentence) % found.groupdict()
+            values = found.groupdict()
+            if "change" in values:  # a sentence in a sentence
+                values["change"] = _sentence(values["change"])
+            return gettext(sentence) % values
     return message

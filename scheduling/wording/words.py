@@ -197,12 +197,21 @@ HOLDERS: dict[str, Any] = {
 QUEUE_ORDERS: dict[str, Any] = {
     "strict": pgettext_lazy("queue order", "strict"),
     "fair": pgettext_lazy("queue order", "fair"),
+    "PreemptionPolicyChanged": _("preemption policy changed"),
+    "PreemptionPlanned": _("preemption proposed"),
+    "PreemptionNotFound": _("no preemption found"),
+    "PreemptionApproved": _("preemption approved"),
+    "PreemptionRejected": _("preemption rejected"),
+    "PreemptionExpired": _("preemption expired"),
+    "PreemptionCompleted": _("preemption completed"),
+    "MemberEvicted": _("member evicted"),
 }
 
 CLOSE_REASONS: dict[str, Any] = {
     "ended": _("ended by a person"),
     "removed": _("gone from the cluster"),
     "superseded": _("superseded by a new generation"),
+    "preempted": _("preempted for a group of higher priority"),
 }
 
 REMOVE_REASONS: dict[str, Any] = {

@@ -49,6 +49,7 @@ TOURED = {
     "capacity": "/c/demo/capacity",
     "reservations": "/c/demo/reservations",
     "queues": "/c/demo/queues",
+    "preemption": "/c/demo/preemption",
     "submit": "/c/demo/submit",
     "submit-yaml": "/c/demo/submit?tab=yaml",
     "cluster-settings": "/c/demo/settings",

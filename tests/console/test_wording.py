@@ -19,7 +19,7 @@ from scheduling.ledger import codec
 from scheduling.ledger import events as log
 from scheduling.services import problems as services
 from scheduling.services.problems import Problem
-from scheduling.wording import decisions, events, problems, units, words
+from scheduling.wording import decisions, events, preemption, problems, units, words
 from scheduling.wording.decisions import Facts
 from tests.ledger.examples import EXAMPLES, NODE_TYPE, OPTION
 
@@ -120,6 +120,11 @@ EVENTS: list[log.Event] = [
             ("gone", ""),
         )
     ),
+    log.PreemptionPolicyChanged("propose"),
+    *(event for event in EXAMPLES if type(event).__name__ in preemption.SENTENCES),
+    log.PreemptionApproved("team-a", "train", "u3", 1, "p9", 0),
+    log.PreemptionExpired("team-a", "train", "u3", 1, "p9", "time"),
+    log.PreemptionExpired("team-a", "train", "u3", 1, "p9", "not_placed"),
 ]  # fmt: skip
 
 

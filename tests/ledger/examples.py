@@ -24,6 +24,7 @@ from scheduling.engine.model import (
     Workload,
 )
 from scheduling.engine.node_types import GroupFit, Growth, NewNodes, NodeType, ScaleUpOption
+from scheduling.engine.preemption_records import Victim
 from scheduling.engine.queues import Queue
 from scheduling.engine.reservations import Reservation
 from scheduling.engine.turns import LostTo
@@ -55,6 +56,10 @@ SHAPE = Shape(
 )
 POD = Pod("ml", "train-0", "pod-uid-0", SHAPE, group="train", priority=5, created=1_800_000_000_000)
 GROUP = PodGroup("ml", "train", "group-uid-1", "gang", 2, RACK, priority=5, created=1_800_000_000_000)
+VICTIMS = (
+    Victim("ml/large", "group-uid-8", 1, 0, False, (("pod-uid-8", "large-3", "n1"),), 8, 1_800_000_000_000),
+    Victim("ml/small", "group-uid-9", 2, 1, True, (("pod-uid-9", "small-0", "n1"),), 1),
+)
 TABLE = e.DomainTable(
     codes=("capacity", "nvidia.com/gpu"),
     domains=("r1", "r2"),
@@ -161,6 +166,17 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.ReservationReleased("r-42", RACK, "r1", "group", "ml/train", ("n1", "n2"), "expired"),
     e.QueueDefined(Queue("research", 10, 64, "fair")),
     e.QueueRemoved("research"),
+    e.PreemptionPolicyChanged("automatic", ("prod", "research")),
+    e.PreemptionPlanned(
+        "ml", "train", "group-uid-1", 1, "p42", "r1", VICTIMS, (1, 9, 2, 2), True, placed=2, need=2,
+        decided_on=41, expires=1_800_000_900_000, decision=40,
+    ),
+    e.PreemptionNotFound("ml", "train", "group-uid-1", 1, 40, "taken", "ml/first"),
+    e.PreemptionApproved("ml", "train", "group-uid-1", 1, "p42", 1_800_000_060_000, True),
+    e.PreemptionRejected("ml", "train", "group-uid-1", 1, "p42"),
+    e.PreemptionExpired("ml", "train", "group-uid-1", 1, "p42", "outdated", "victim_changed", "ml/small"),
+    e.PreemptionCompleted("ml", "train", "group-uid-1", 1, "p42", "r1", 2),
+    e.MemberEvicted("ml", "small-0", "pod-uid-9", "n1", "small", "p42", "ml/train"),
 )  # fmt: skip
 
 

@@ -9,12 +9,13 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from scheduling.console import events, explaining
+from scheduling.console import preemption as showing
 from scheduling.console.access import OPERATE, VIEW, page
 from scheduling.console.commands import actor, carry_out, command_id
 from scheduling.console.pages import show
 from scheduling.kube import export
 from scheduling.models import Cluster, PodGroupRow
-from scheduling.selectors import capacity, history, pod_groups
+from scheduling.selectors import capacity, history, pod_groups, preemption
 from scheduling.services import workloads
 from scheduling.services.state import state_of
 
@@ -41,11 +42,23 @@ def pod_group_page(
         **explaining.context(cluster, row, every_domain=request.GET.get("domains") == "all"),
         **explaining.queue_context(cluster, row),
         "members": members[:MEMBERS],
+        **_preemption(cluster, row),
         "members_hidden": max(0, len(members) - MEMBERS),
         "events": events.listed(happened),
         "scale_up_plan": "" if row.closed else capacity.open_plan_for(state_of(cluster), row.key),
     }
     return show(request, "pod_group.html", context, cluster=cluster, here="pod-groups")
+
+
+def _preemption(cluster: Cluster, row: PodGroupRow) -> dict[str, Any]:
+    """The policy and the open proposal, for a group that is not closed."""
+    if row.closed:
+        return {}
+    policy, plan = preemption.of_group(cluster, row.key)
+    return {
+        "preemption_mode": policy.mode,
+        "plan": showing.shown(cluster, plan) if plan is not None else None,
+    }
 
 
 def _manifests(cluster: Cluster, row: PodGroupRow) -> str:

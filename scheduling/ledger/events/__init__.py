@@ -11,6 +11,7 @@ from scheduling.ledger.events import (
     cluster,
     decisions,
     nodes,
+    preemption,
     queues,
     reservations,
     scale_up,
@@ -48,6 +49,16 @@ from scheduling.ledger.events.nodes import (
     NodeRemoved,
     NodeUpdated,
 )
+from scheduling.ledger.events.preemption import (
+    MemberEvicted,
+    PreemptionApproved,
+    PreemptionCompleted,
+    PreemptionExpired,
+    PreemptionNotFound,
+    PreemptionPlanned,
+    PreemptionPolicyChanged,
+    PreemptionRejected,
+)
 from scheduling.ledger.events.queues import QueueDefined, QueueRemoved
 from scheduling.ledger.events.reservations import ReservationMade, ReservationReleased
 from scheduling.ledger.events.scale_up import (
@@ -82,6 +93,7 @@ __all__ = [
     "EventsRestored",
     "FeatureGateChanged",
     "FieldsOf",
+    "MemberEvicted",
     "NodeAdded",
     "NodeChanges",
     "NodeRemoved",
@@ -103,6 +115,13 @@ __all__ = [
     "PodGroupUpdated",
     "PodRemoved",
     "PodUpdated",
+    "PreemptionApproved",
+    "PreemptionCompleted",
+    "PreemptionExpired",
+    "PreemptionNotFound",
+    "PreemptionPlanned",
+    "PreemptionPolicyChanged",
+    "PreemptionRejected",
     "QueueDefined",
     "QueueRemoved",
     "ReservationMade",
@@ -119,7 +138,7 @@ __all__ = [
 
 CATALOGUE: dict[str, type[Event]] = {
     kind.__name__: kind
-    for family in (cluster, nodes, workloads, decisions, scale_up, reservations, queues)
+    for family in (cluster, nodes, workloads, decisions, scale_up, reservations, queues, preemption)
     for kind in family.EVENTS
 }
 """Every event type by the name it has in the log."""

@@ -59,7 +59,9 @@ class PodGroupUpdated(Event):
 
 @dataclass(frozen=True, slots=True)
 class PodGroupClosed(Event):
-    """``reason``: ended (by a person), removed (gone from the cluster), superseded (by a new generation)."""
+    """``reason``: ended (by a person), removed (gone from the cluster), superseded (by a new generation),
+    preempted (for a group of higher priority, see PreemptionApproved).
+    """
 
     SUBJECT: ClassVar[str] = "podgroup"
     WAKES: ClassVar[bool] = True
