@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, TypeVar, cast
 
+from scheduling.engine.waits import MarkedLost, StickyWait, WaitDeadline, WaitPolicy
+
 
 class Record(Protocol):
     """A frozen dataclass of what an event may hold; ``id`` names it among those of its kind."""
@@ -17,7 +19,7 @@ class Record(Protocol):
 
 _R = TypeVar("_R", bound=Record)
 
-KINDS: tuple[type[Record], ...] = ()
+KINDS: tuple[type[Record], ...] = (StickyWait, WaitDeadline, WaitPolicy, MarkedLost)
 """Every kind of record; a snapshot holds these and no others."""
 
 

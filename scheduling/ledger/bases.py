@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from scheduling.engine import records
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.lost import Home, Lost
 from scheduling.engine.model import Node, Pod, PodGroup, Workload
@@ -115,6 +116,7 @@ def pack(state: ClusterState) -> bytes:
         "closed": _parts(state.past.closed.table),
         "workloads": [codec.encode_part(seen) for seen in state.past.workloads.table.values()],
         "ever_apart": state.ever_apart,
+        "records": {kind.__name__: _parts(state.records.of(kind)) for kind in records.KINDS},
     }
     return zlib.compress(orjson.dumps(told))
 
@@ -142,6 +144,9 @@ def unpack(data: bytes) -> ClusterState:
     state.lost = _objects(Lost, told["lost"])
     state.zone_of = dict(told["zone_of"])
     state.ever_apart = told["ever_apart"]
+    for kind in records.KINDS:  # there were none before a base told them
+        for record in _objects(kind, told.get("records", {}).get(kind.__name__, [])).values():
+            state.records.put(record)
     for uid in told["placed"]:
         state.past.place(uid)
     for key, ended in _objects(Closed, told["closed"]).items():

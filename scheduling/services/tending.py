@@ -5,18 +5,14 @@ end, plans that come true. Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import fold
-from scheduling.ledger.events import Event
+from scheduling.services import deadlines, sticky_waits
+from scheduling.services.followed import Followed
 
-
-class Followed(NamedTuple):
-    """An event, and the seq of the one that it follows from (None: of the time alone)."""
-
-    event: Event
-    cause: int | None
+__all__ = ["FAMILIES", "Family", "Followed", "tended"]
 
 
 class Family(Protocol):
@@ -29,7 +25,7 @@ class Family(Protocol):
         """When, in milliseconds, time alone will next make news; None for never."""
 
 
-FAMILIES: tuple[Family, ...] = ()
+FAMILIES: tuple[Family, ...] = (deadlines, sticky_waits)
 """In the order in which they are asked; each sees what those before it said."""
 
 

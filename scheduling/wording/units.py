@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
+from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
@@ -73,6 +75,15 @@ def duration(seconds: float) -> str:
         return gettext("%(hours)s h %(minutes)s min") % {"hours": hours, "minutes": minutes}
     days, hours = divmod(hours, 24)
     return gettext("%(days)s d %(hours)s h") % {"days": count(days), "hours": hours}
+
+
+def moment(milliseconds: int) -> str:
+    """A time of the log in the active zone, with the zone."""
+    try:
+        at = datetime.fromtimestamp(milliseconds / 1000, UTC)
+        return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}"
+    except (ValueError, OverflowError, OSError):  # no time that there is; the log keeps what it was given
+        return took(milliseconds)
 
 
 def took(milliseconds: int) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from scheduling.engine import records
 from scheduling.engine.numa import zone_rooms
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import codec
@@ -22,6 +23,7 @@ def observed(state: ClusterState) -> dict[str, Any]:
         "groups": list(state.groups.items()),
         "decided": (state.verdicts, state.turns, state.homes, state.lost),
         "zone_of": state.zone_of,
+        "records": [list(state.records.of(kind).items()) for kind in records.KINDS],
         "past": [dict(told.table) for told in (state.past.placed, state.past.closed, state.past.workloads)],
         "group_keys": state.group_keys(),
         "names": {pod.key: (state.pod_uid(pod.key), state.pods_named(pod.key)) for pod in pods},

@@ -7,7 +7,7 @@ commit. Bodies hold integers, strings, booleans and lists of them; engine object
 
 from __future__ import annotations
 
-from scheduling.ledger.events import cluster, decisions, nodes, workloads
+from scheduling.ledger.events import cluster, decisions, nodes, waiting, workloads
 from scheduling.ledger.events.base import (
     Event,
     FieldsOf,
@@ -39,6 +39,16 @@ from scheduling.ledger.events.nodes import (
     NodeRemoved,
     NodeUpdated,
 )
+from scheduling.ledger.events.waiting import (
+    DomainMarkedLost,
+    DomainMarkTakenBack,
+    StickyWaitEnded,
+    StickyWaitStarted,
+    WaitDeadlineExpired,
+    WaitDeadlineLifted,
+    WaitDeadlineSet,
+    WaitPolicyChanged,
+)
 from scheduling.ledger.events.workloads import (
     PodAdded,
     PodGroupClosed,
@@ -55,6 +65,8 @@ __all__ = [
     "ClusterRegistered",
     "Decided",
     "DomainLost",
+    "DomainMarkTakenBack",
+    "DomainMarkedLost",
     "DomainTable",
     "Event",
     "EventsArchived",
@@ -80,10 +92,18 @@ __all__ = [
     "PodRemoved",
     "PodUpdated",
     "SnapshotImported",
+    "StickyWaitEnded",
+    "StickyWaitStarted",
+    "WaitDeadlineExpired",
+    "WaitDeadlineLifted",
+    "WaitDeadlineSet",
+    "WaitPolicyChanged",
     "WorkloadAdded",
 ]
 
 CATALOGUE: dict[str, type[Event]] = {
-    kind.__name__: kind for family in (cluster, nodes, workloads, decisions) for kind in family.EVENTS
+    kind.__name__: kind
+    for family in (cluster, nodes, workloads, decisions, waiting)
+    for kind in family.EVENTS
 }
 """Every event type by the name it has in the log."""
