@@ -51,6 +51,8 @@ def _pod_group_out(row: PodGroupRow, domain: str) -> PodGroupOut:
         priority=row.priority,
         status=row.status,
         degraded=row.degraded,
+        degraded_since=row.degraded_since,
+        elastic=row.elastic,
         verdict=row.verdict,
         reason=row.reason,
         domain=domain,

@@ -22,6 +22,7 @@ from scheduling.api import (
     map,
     nodes,
     pod_groups,
+    waits,
 )
 from scheduling.api.parsing import JsonParser
 from scheduling.api.rendering import JsonRenderer
@@ -68,5 +69,5 @@ api = NinjaAPI(
     renderer=JsonRenderer(),
 )
 errors.install(api)
-for module in (clusters, nodes, pod_groups, explanations, events, event_effects, compare, map):
+for module in (clusters, nodes, pod_groups, explanations, events, event_effects, compare, map, waits):
     api.add_router("/clusters", module.router)
