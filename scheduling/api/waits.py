@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 from django.http import Http404, HttpRequest
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Query, Router, Schema, Status
 from pydantic import AwareDatetime, ConfigDict
 
 from scheduling.api.auth import OPERATE, VIEW, access
@@ -299,18 +299,27 @@ def open_generation(
     return Status(201, outcome(done))
 
 
-@router.post(
+@router.get(
     f"{GROUP}/generations/forecast",
-    response={200: ForecastOut, **errors(400, 404, 409, 422)},
+    response={200: ForecastOut, **errors(404, 422)},
     summary="Forecast a new generation",
-    **access(OPERATE),
+    **access(VIEW),
 )
 def forecast_generation(
-    request: HttpRequest, cluster: str, namespace: str, name: str, body: NextGenerationIn
+    request: HttpRequest,
+    cluster: str,
+    namespace: str,
+    name: str,
+    topology_key: str | None = Query(None, description="Empty for no constraint; left out for the same."),
+    min_count: int | None = Query(None, description="Left out for the same."),
+    elastic: bool = Query(False, description="As if the group were marked elastic."),
 ) -> ForecastOut:
     """What would be decided about it right now, before all others. Nothing is written."""
     made = generations.preview_next(
-        cluster=find_cluster(cluster), namespace=namespace, name=name, wanted=_wanted(body)
+        cluster=find_cluster(cluster),
+        namespace=namespace,
+        name=name,
+        wanted=NextGeneration(topology_key, min_count, elastic=elastic),
     )
     return forecast_out(made)
 

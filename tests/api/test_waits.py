@@ -96,7 +96,7 @@ def test_the_default_is_kept_in_seconds(scheduled: Cluster, operator: Caller, vi
 
 def test_a_generation_is_forecast_and_then_opened(rack: str, scheduled: Cluster, operator: Caller) -> None:
     body = {"checkpoint": "s3://ckpt/1"}
-    told = operator("POST", f"{FITS}/generations/forecast", body).json()
+    told = operator("GET", f"{FITS}/generations/forecast").json()
     assert told["verdict"] == "placed" and told["domain"] != rack and told["bound"] == 1
     answer = operator("POST", f"{FITS}/generations", body)
     assert answer.status_code == 201
@@ -115,7 +115,7 @@ def test_mincount_is_lowered_for_elastic_groups_only(scheduled: Cluster, operato
     answer = operator("POST", f"{WIDE}/generations", {"min_count": 2})
     assert answer.status_code == 422
     assert [problem["path"] for problem in answer.json()["problems"]] == ["min_count"]
-    told = operator("POST", f"{WIDE}/generations/forecast", {"min_count": 2, "elastic": True}).json()
+    told = operator("GET", f"{WIDE}/generations/forecast?min_count=2&elastic=true").json()
     assert (told["fewer"], told["verdict"], told["fits"]) == (1, "placed", 2)
     operator("POST", f"{WIDE}/generations", {"min_count": 2, "elastic": True})
     shown = operator("GET", WIDE).json()
@@ -140,7 +140,6 @@ def test_a_domain_is_marked_lost_and_taken_back(scheduled: Cluster, operator: Ca
     [
         (f"{WIDE}/deadline", {"at": None}),
         (f"{WIDE}/generations", {}),
-        (f"{WIDE}/generations/forecast", {}),
         ("/clusters/demo/wait-policy", {"after_s": 60}),
         ("/clusters/demo/lost-domains", {"topology_key": RACK, "domain": "rack-1"}),
     ],
