@@ -57,11 +57,13 @@ def held_to(state: ClusterState, key: str) -> Held | None:
         return None
     if last.reason == Reason.STICKY_DOMAIN:
         return Held(group.topology_key, last.domain, last.reason) if who.bound else None
-    return Held(group.topology_key, _lost(state, key), last.reason)
+    return Held(group.topology_key, lost_domain(state, key), last.reason)
 
 
-def _lost(state: ClusterState, key: str) -> str | None:
-    """The domain that was lost: recorded, or else as its nodes last told it or the rest of them tell it."""
+def lost_domain(state: ClusterState, key: str) -> str | None:
+    """The domain that the open group lost: recorded, or else as its nodes last told it or the rest of them
+    tell it; None when nothing tells it.
+    """
     kept = state.lost.get(key) or state.homes.get(key)
     if kept is not None:
         return kept.domain

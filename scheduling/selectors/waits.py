@@ -9,7 +9,15 @@ from dataclasses import dataclass
 
 from scheduling.engine.reasons import Reason
 from scheduling.engine.state import ClusterState
-from scheduling.engine.waiting import Deadline, Occupant, deadline, is_short, occupants, waits_since
+from scheduling.engine.waiting import (
+    Deadline,
+    Occupant,
+    deadline,
+    is_short,
+    lost_domain,
+    occupants,
+    waits_since,
+)
 from scheduling.engine.waits import MarkedLost, StickyWait, WaitDeadline, WaitPolicy
 from scheduling.models import Cluster
 from scheduling.services.execute import now_ms
@@ -22,9 +30,10 @@ class Wait:
     """Of an open generation. ``since``: when the wait for minCount began, in milliseconds, None without one.
     ``short``: members are missing to minCount, so that a deadline may be set. ``sticky``: the wait for its
     own domain, and ``occupants`` who is in that. ``unlimited``: somebody said that it may wait for as long as
-    it takes. ``lost``: its domain is lost; ``proposals``: new generations that would be placed at once, asked
-    for where the domain is lost or a deadline that was to propose is past. ``stranded``: pod uid -> "gone" or
-    "unlabelled", of members whose node tells no domain any more.
+    it takes. ``lost``: its domain is lost, with ``lost_domain`` when it can be told, ``lost_seq`` of the
+    event that tells it and ``mark`` where an operator gave it up; ``proposals``: new generations that would
+    be placed at once, asked for where the domain is lost or a deadline that was to propose is past.
+    ``stranded``: pod uid -> "gone" or "unlabelled", of members whose node tells no domain any more.
     """
 
     since: int | None
@@ -34,6 +43,9 @@ class Wait:
     deadline: Deadline | None
     unlimited: bool
     lost: bool
+    lost_domain: str | None
+    lost_seq: int | None
+    mark: MarkedLost | None
     proposals: tuple[Forecast, ...]
     stranded: dict[str, str]
 
@@ -50,6 +62,8 @@ def of_group(cluster: Cluster, key: str) -> Wait | None:
     until, verdict = deadline(state, key), state.verdicts.get(key)
     lost = verdict is not None and verdict.reason == Reason.DOMAIN_LOST
     proposes = until is not None and until.expired_at is not None and until.action == "propose"
+    domain = lost_domain(state, key) if lost else None
+    home, marks = (group.topology_key, domain), state.records.of(MarkedLost).values()
     around: tuple[Occupant, ...] = ()
     if sticky is not None and sticky.domain is not None:
         there = occupants(state, sticky.topology_key, sticky.domain)
@@ -62,6 +76,9 @@ def of_group(cluster: Cluster, key: str) -> Wait | None:
         deadline=until,
         unlimited=own is not None and own.uid == group.uid and own.at is None,
         lost=lost,
+        lost_domain=domain,
+        lost_seq=state.lost[key].seq if lost and key in state.lost else None,
+        mark=next((mark for mark in marks if (mark.topology_key, mark.domain) == home), None),
         proposals=proposals(state, key, now_ms()) if lost or proposes else (),
         stranded=_stranded(state, key) if lost else {},
     )
