@@ -50,9 +50,10 @@ def held_to(state: ClusterState, key: str) -> Held | None:
     """The domain that the group's waiting members may not leave, by its last decision; None when they wait
     for something else or none waits.
     """
-    last, group, who = state.verdicts.get(key), state.groups.get(key), roster(state, key)
+    last, group = state.verdicts.get(key), state.groups.get(key)
     if last is None or group is None or last.reason not in _HELD:
         return None
+    who = roster(state, key)
     if not who.known or not (who.waiting or not who.running):
         return None
     if last.reason == Reason.STICKY_DOMAIN:

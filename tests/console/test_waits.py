@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.test import Client
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from scheduling.ledger import store
 from scheduling.ledger.store import to_milliseconds
@@ -76,6 +76,19 @@ def test_a_deadline_is_set_shown_and_told_on_the_pending_page(
     assert types(cluster)[-1] == "WaitDeadlineExpired"
     assert "Past their deadline: team-a/fits" in text(operator.get("/c/demo/pending"))
     assert "past" in text(operator.get(GROUP))
+
+
+def test_a_page_does_not_ask_again_and_again_because_of_a_deadline_that_is_far_away(
+    cluster: Cluster, operator: Client
+) -> None:
+    operator.post(f"{WIDE}/wait", {"amount": "2", "unit": "hours", "action": "alert"})
+    run_cycle(cluster.pk)
+    run_cycle(cluster.pk)
+    cluster.refresh_from_db()
+    assert cluster.retry_at is not None
+    assert "every 2s" not in operator.get("/c/demo/pending").content.decode()
+    Cluster.objects.update(retry_at=timezone.now())
+    assert "every 2s" in operator.get("/c/demo/pending").content.decode()
 
 
 def test_without_an_amount_it_waits_for_as_long_as_it_takes(rack: str, operator: Client) -> None:
@@ -193,5 +206,6 @@ def test_in_japanese_every_text_is_translated(rack: str, cluster: Cluster, opera
         cluster=cluster, namespace="team-a", name="fits",
         at=to_milliseconds(timezone.now() + timedelta(hours=1)), action="alert", actor="t",
     )  # fmt: skip
-    said = text(operator.get(GROUP, headers={"accept-language": "ja"}))
+    with translation.override("ja"):  # and back again for the tests after this one
+        said = text(operator.get(GROUP, headers={"accept-language": "ja"}))
     assert "ドメイン固定の待機" in said and "Ways out" not in said and "Deadline" not in said
