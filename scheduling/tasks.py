@@ -14,6 +14,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from scheduling.engine.turns import LONGEST_REST
 from scheduling.ledger import store
 from scheduling.ledger.signals import log_advanced
 from scheduling.models import Cluster
@@ -66,8 +67,10 @@ def sweep() -> None:
 
 
 def come_back(stream_id: int, result: cycles.CycleResult) -> None:
-    """Ask for a cycle when the first rest of a woken group ends, rather than with the sweep after it."""
-    if result.retry_at is None or result.retry_known:
+    """Ask for a cycle when the first rest of a woken group ends, rather than with the sweep after it. What is
+    further away (a deadline) is left to the sweep: a task that waits long is delivered twice.
+    """
+    if result.retry_at is None or result.retry_known or result.retry_at - result.now > LONGEST_REST:
         return
     try:
         run_cycle.apply_async((stream_id,), countdown=max(0, result.retry_at - result.now) / 1000)

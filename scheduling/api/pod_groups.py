@@ -61,6 +61,8 @@ def _pod_group_out(row: PodGroupRow, domain: str, turn: Turn | None) -> PodGroup
         queue_name=row.queue,
         status=row.status,
         degraded=row.degraded,
+        degraded_since=row.degraded_since,
+        elastic=row.elastic,
         verdict=row.verdict,
         reason=row.reason,
         domain=domain,

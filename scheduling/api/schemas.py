@@ -227,6 +227,8 @@ class PodGroupOut(Schema):
     queue_name: str = Field(description="The queue that it names, defined or not; empty for none.")
     status: str = Field(description="scheduled, pending, held, error, finished or empty.")
     degraded: bool = Field(description="Some members run, but fewer than minCount.")
+    degraded_since: datetime | None = Field(description="Since when; null while it is not.")
+    elastic: bool = Field(description="It goes on with fewer members: a new generation may lower minCount.")
     verdict: str = Field(
         description="placed, proved_infeasible, not_found, held, conflicted; empty before the first."
     )

@@ -26,6 +26,7 @@ from scheduling.api import (
     preemption,
     queues,
     reservations,
+    waits,
 )
 from scheduling.api.parsing import JsonParser
 from scheduling.api.rendering import JsonRenderer
@@ -85,5 +86,6 @@ for module in (
     map,
     capacity,
     preemption,
+    waits,
 ):
     api.add_router("/clusters", module.router)

@@ -185,7 +185,7 @@ def past_context(cluster: Cluster, group: PastGroup, seq: int) -> dict[str, Any]
 
 def _explained(explanation: Explanation, status: str, *, every_domain: bool = False) -> dict[str, Any]:
     decision = explanation.decision
-    all_bound = decision.members > 0 and decision.bound == decision.members
+    all_bound = decision.placed and decision.members > 0 and decision.bound == decision.members
     if status == PodGroupRow.Status.FINISHED:
         said = decisions.finished_sentences()
     elif all_bound and status == PodGroupRow.Status.SCHEDULED:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 
 from scheduling.console import access, zones
+from scheduling.engine.turns import LONGEST_REST
 from scheduling.models import Cluster
 from scheduling.selectors import clusters, history, pod_groups
 
@@ -20,6 +23,15 @@ def owner(request: HttpRequest) -> User:
     user = request.user
     assert isinstance(user, User)
     return user
+
+
+SOON = timedelta(milliseconds=LONGEST_REST)
+
+
+def _cycle_due(cluster: Cluster, head: int) -> bool:
+    """Whether a cycle is about to decide something. A deadline may be days away, and tells of itself then."""
+    soon = cluster.retry_at is not None and cluster.retry_at - timezone.now() <= SOON
+    return head > cluster.last_cycle_seq or soon
 
 
 def show(
@@ -58,7 +70,7 @@ def show(
             "pending_count": clusters.pending_count(cluster),
             "head_seq": head,
             "archived_to": history.archived_to(cluster),
-            "cycle_due": head > cluster.last_cycle_seq or cluster.retry_at is not None,
+            "cycle_due": _cycle_due(cluster, head),
         }
     return render(request, f"scheduling/{template}", frame | context, status=status)
 
@@ -70,7 +82,7 @@ def show_part(
     frame = {
         "cluster": cluster,
         "enforced": clusters.enforced(cluster),
-        "cycle_due": clusters.head(cluster) > cluster.last_cycle_seq or cluster.retry_at is not None,
+        "cycle_due": _cycle_due(cluster, clusters.head(cluster)),
         "simulated": cluster.mode == Cluster.Mode.SIMULATED,
         "archived_to": history.archived_to(cluster),
         "may_operate": request.user.has_perm(access.OPERATE),

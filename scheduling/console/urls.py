@@ -24,6 +24,7 @@ from scheduling.console.views import (
     reservations,
     submit,
     user_settings,
+    waits,
 )
 
 GROUP = "c/<slug:cluster>/podgroups/<str:namespace>/<str:name>"
@@ -47,6 +48,11 @@ urlpatterns = [
     path(f"{GROUP}/upstream", remedies.upstream, name="pod-group-upstream"),
     path(f"{GROUP}/preemption", preemption.propose, name="preemption-propose"),
     path(f"{GROUP}/pods/<quoted:uid>/delete", pod_group.delete_member, name="member-delete"),
+    path(f"{GROUP}/wait", waits.keep_waiting, name="pod-group-wait"),
+    path(f"{GROUP}/restore", waits.restore, name="pod-group-restore"),
+    path(f"{GROUP}/next", waits.next_generation, name="pod-group-next"),
+    path("c/<slug:cluster>/lost-domain", waits.lost_domain, name="lost-domain"),
+    path("c/<slug:cluster>/wait-policy", waits.wait_policy, name="wait-policy"),
     path("c/<slug:cluster>/domains/", domains.domain_list, name="domains"),
     path("c/<slug:cluster>/domains/<path:value>", domains.domain_page, name="domain"),
     path("c/<slug:cluster>/nodes/", nodes.node_list, name="nodes"),

@@ -31,7 +31,8 @@ class Turn:
 
     ``attempts``: decisions in a row that evaluated the group and found no place, the last of them at
     ``failed_at``; being placed begins the count anew, being held or conflicted is no attempt. An evaluation
-    that brought no news is not recorded and not counted. ``lost_to``: told by the last decision. Times are
+    that brought no news is not recorded and not counted. ``lost_to``: told by the last decision.
+    ``waits_since``: the first decision since which it was not placed, 0 when it was, or runs. Times are
     milliseconds.
     """
 
@@ -41,6 +42,7 @@ class Turn:
     attempts: int = 0
     failed_at: int = 0
     lost_to: LostTo | None = None
+    waits_since: int = 0
 
     @property
     def rests_until(self) -> int:

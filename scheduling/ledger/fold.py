@@ -19,8 +19,10 @@ from scheduling.engine.past import Closed
 from scheduling.engine.preemption_records import PreemptionPlan, PreemptionPolicy, PreemptionTried
 from scheduling.engine.queues import Queue
 from scheduling.engine.reasons import Reason, Verdict
+from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import Turn
+from scheduling.engine.waits import MarkedLost, StickyWait, WaitDeadline, WaitPolicy
 from scheduling.ledger import archives, bases, snapshot_store, store
 from scheduling.ledger import events as e
 from scheduling.ledger.store import Recorded
@@ -57,6 +59,11 @@ def _apply(state: ClusterState, event: e.Event, seq: int | None, at: int, cause:
         event = cast(e.DomainLost, event)
         loss = lost.Lost(event.uid, event.domain, event.nodes, state.seq)
         state.lost[f"{event.namespace}/{event.name}"] = loss
+    elif isinstance(event, e.StickyWaitStarted):
+        key = f"{event.namespace}/{event.name}"
+        state.records.put(
+            StickyWait(key, event.uid, event.topology_key, event.domain, event.since, state.seq)
+        )
 
 
 def fold(state: ClusterState, recorded: Iterable[Recorded]) -> ClusterState:
@@ -175,8 +182,9 @@ def _feature_gate_changed(event: e.FeatureGateChanged, state: ClusterState) -> N
 @_change.register(e.EventsArchived)
 @_change.register(e.EventsRestored)
 @_change.register(e.DomainLost)
+@_change.register(e.StickyWaitStarted)
 def _no_change(event: e.Event, state: ClusterState) -> None:
-    """Nothing; ``apply`` keeps a lost domain with its seq."""
+    """Nothing; ``apply`` keeps a lost domain and a wait with their seq."""
 
 
 @_change.register
@@ -229,12 +237,15 @@ def _pod_group_closed(event: e.PodGroupClosed, state: ClusterState) -> None:
     key = f"{event.namespace}/{event.name}"
     state.close_group(key, event.uid)
     state.records.drop(PreemptionTried, key)
+    _drop_deadline(state, key, event.uid)
     state.past.end(key, Closed(event.generation, event.uid))
 
 
 @_change.register
 def _pod_added(event: e.PodAdded, state: ClusterState) -> None:
     state.set_pod(event.pod)
+    if event.pod.node and event.pod.group:
+        _may_have_ended_a_wait(state, event.pod.group_key)
 
 
 @_change.register
@@ -242,7 +253,10 @@ def _pod_updated(event: e.PodUpdated, state: ClusterState) -> None:
     pod = state.pods.get(event.uid)
     if pod is None:
         raise BrokenHistory(f"pod {event.namespace}/{event.name} ({event.uid}) changed, but it is not there")
-    state.set_pod(event.changed(pod))
+    new = event.changed(pod)
+    state.set_pod(new)
+    if new.node and new.group:
+        _may_have_ended_a_wait(state, new.group_key)
 
 
 @_change.register
@@ -406,6 +420,7 @@ def _move_on(state: ClusterState, name: str, **fields: Any) -> None:
         state.records.drop(ScaleUpPlan, old)
 
 
+@_change.register
 def _reservation_made(event: e.ReservationMade, state: ClusterState) -> None:
     state.reserve(event.reservation)
 
@@ -423,6 +438,63 @@ def _queue_defined(event: e.QueueDefined, state: ClusterState) -> None:
 @_change.register
 def _queue_removed(event: e.QueueRemoved, state: ClusterState) -> None:
     state.records.drop(Queue, event.name)
+
+
+@_change.register
+def _sticky_wait_ended(event: e.StickyWaitEnded, state: ClusterState) -> None:
+    key = f"{event.namespace}/{event.name}"
+    wait = state.records.of(StickyWait).get(key)
+    if wait is not None and wait.uid == event.uid:
+        state.records.drop(StickyWait, key)
+
+
+@_change.register
+def _wait_deadline_set(event: e.WaitDeadlineSet, state: ClusterState) -> None:
+    state.records.put(WaitDeadline(f"{event.namespace}/{event.name}", event.uid, event.at, event.action))
+
+
+@_change.register
+def _wait_deadline_expired(event: e.WaitDeadlineExpired, state: ClusterState) -> None:
+    key = f"{event.namespace}/{event.name}"
+    state.records.put(WaitDeadline(key, event.uid, event.at, event.action, event.expired_at))
+
+
+@_change.register
+def _wait_deadline_lifted(event: e.WaitDeadlineLifted, state: ClusterState) -> None:
+    _drop_deadline(state, f"{event.namespace}/{event.name}", event.uid)
+
+
+@_change.register
+def _wait_policy_changed(event: e.WaitPolicyChanged, state: ClusterState) -> None:
+    if event.after is None:
+        for name in tuple(state.records.of(WaitPolicy)):
+            state.records.drop(WaitPolicy, name)
+    else:
+        state.records.put(WaitPolicy(event.after, event.action))
+
+
+@_change.register
+def _domain_marked_lost(event: e.DomainMarkedLost, state: ClusterState) -> None:
+    name = f"{event.topology_key}={event.domain}"
+    state.records.put(MarkedLost(name, event.topology_key, event.domain, event.nodes))
+
+
+@_change.register
+def _domain_mark_taken_back(event: e.DomainMarkTakenBack, state: ClusterState) -> None:
+    state.records.drop(MarkedLost, f"{event.topology_key}={event.domain}")
+
+
+def _drop_deadline(state: ClusterState, key: str, uid: str) -> None:
+    known = state.records.of(WaitDeadline).get(key)
+    if known is not None and known.uid == uid:
+        state.records.drop(WaitDeadline, key)
+
+
+def _may_have_ended_a_wait(state: ClusterState, key: str) -> None:
+    """Somebody else bound a member: a group that runs by it does not wait any more."""
+    turn = state.turns.get(key)
+    if turn is not None and turn.waits_since and roster(state, key).running:
+        state.record_turn(key, replace(turn, waits_since=0))
 
 
 _Decision = (
@@ -445,14 +517,15 @@ def _record(event: _Decision, state: ClusterState, verdict: str, reason: str, do
 
 def _take_turn(state: ClusterState, event: _Decision, at: int, cause: int | None) -> None:
     key = f"{event.namespace}/{event.name}"
+    before = state.turns.get(key)
+    since = 0 if isinstance(event, e.PodGroupPlaced) else at if before is None else before.waits_since or at
     if isinstance(event, e.PodGroupUnschedulable):
-        before = state.turns.get(key)
         attempts = 1 if before is None else before.attempts + 1
-        turn = Turn(state.seq, at, cause, attempts, at, event.lost_to)
-    elif isinstance(event, e.PodGroupPlaced | e.PlacementForecast) or key not in state.turns:
-        turn = Turn(state.seq, at, cause)
+        turn = Turn(state.seq, at, cause, attempts, at, event.lost_to, since)
+    elif isinstance(event, e.PodGroupPlaced | e.PlacementForecast) or before is None:
+        turn = Turn(state.seq, at, cause, waits_since=since)
     else:
-        turn = replace(state.turns[key], seq=state.seq, at=at, cause=cause, lost_to=None)
+        turn = replace(before, seq=state.seq, at=at, cause=cause, lost_to=None, waits_since=since)
     state.record_turn(key, turn)
 
 

@@ -40,6 +40,7 @@ class PodGroupRow(models.Model):
     elastic = models.BooleanField(default=False, help_text="It goes on with fewer members.")
     protected = models.BooleanField(default=False, help_text="Nobody may propose to end it.")
     queue = models.CharField(max_length=63, blank=True, default="")
+    degraded_since = models.DateTimeField(null=True)
     closed = models.BooleanField(default=False)
     close_reason = models.CharField(max_length=16, blank=True)
     created_at = models.DateTimeField()

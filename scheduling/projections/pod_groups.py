@@ -13,7 +13,7 @@ from scheduling.ledger.fold import BrokenHistory
 from scheduling.ledger.store import Recorded, to_datetime
 from scheduling.projections.tables import PodGroupRecord, Tables
 
-VERSION = 2
+VERSION = 3
 
 _WAITING = (GroupStatus.PENDING, GroupStatus.HELD, GroupStatus.ERROR)
 
@@ -56,6 +56,7 @@ def settle(tables: Tables, moment: datetime) -> None:
         who = roster(tables.state, key)
         row.members, row.bound, row.need = who.known, len(who.bound), who.need
         row.degraded = who.degraded
+        row.degraded_since = (row.degraded_since or moment) if who.degraded else None
         row.unmodelled = list(who.unmodelled)
         status = group_status(tables.state, key)
         if status != row.status:
@@ -90,6 +91,7 @@ def _describe(row: PodGroupRecord, group: PodGroup) -> None:
 def _close(row: PodGroupRecord, reason: str) -> None:
     """The row stays as it last was; members that stay belong to whatever comes under the key next."""
     row.closed, row.close_reason, row.waiting_since = True, reason, None
+    row.degraded_since = None
 
 
 def _nameless(tables: Tables, key: str, moment: datetime) -> PodGroupRecord:
@@ -109,6 +111,7 @@ def _blank(
         members=0, bound=0, short_of=[], unmodelled=[], spec_unmodelled=[], closed=False, close_reason="",
         created_at=moment, waiting_since=None, status_since=moment, decision_seq=None, changed_seq=seq,
         changed_at=moment, elastic=False, protected=False, queue="",
+        degraded_since=None,
     )  # fmt: skip
 
 

@@ -106,6 +106,7 @@ class PodGroupRecord:
     elastic: bool
     protected: bool
     queue: str
+    degraded_since: datetime | None
 
     @property
     def key(self) -> str:

@@ -14,6 +14,7 @@ from typing import TypeVar
 from scheduling.engine.model import Node, Pod
 from scheduling.engine.state import ClusterState
 from scheduling.engine.status import GroupStatus
+from scheduling.engine.waits import StickyWait, WaitDeadline
 from scheduling.selectors import pictures
 from scheduling.selectors.pictures import Field, Picture
 
@@ -176,6 +177,8 @@ def _touched(a: ClusterState, b: ClusterState) -> set[str]:
     name of one (only the newest of a name is a member), and of the nodes that their members are on.
     """
     keys = _unequal(a.groups, b.groups) | _unequal(a.verdicts, b.verdicts) | _unequal(a.lost, b.lost)
+    for kind in (StickyWait, WaitDeadline):
+        keys |= _unequal(a.records.of(kind), b.records.of(kind))
     uids = _unequal(a.pods, b.pods) | _unequal(a.zone_of, b.zone_of)
     for name in {pod.key for pod in _either(a.pods, b.pods, uids)}:
         keys |= {pod.group_key for state in (a, b) for pod in state.pods_named(name)}

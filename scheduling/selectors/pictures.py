@@ -18,7 +18,9 @@ from scheduling.engine.node_types import NodeType, ScaleUpPlan
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from scheduling.engine.status import group_status
+from scheduling.engine.waits import MarkedLost, StickyWait, WaitDeadline, WaitPolicy
 from scheduling.ledger import codec
+from scheduling.ledger.store import to_datetime
 
 Value = str | int | bool | None
 Picture = dict[str, Value]
@@ -119,13 +121,29 @@ def of_standing(state: ClusterState, key: str) -> Picture:
         "domain": verdict.domain if verdict is not None else None,
         "fits": verdict.fits if verdict is not None else None,
         "lostDomain": lost.domain if lost is not None else None,
-    }
+    } | _wait(state, key)
+
+
+def _wait(state: ClusterState, key: str) -> Picture:
+    """What is recorded of its wait; nothing where there is none."""
+    found: Picture = {}
+    if (wait := state.records.of(StickyWait).get(key)) is not None:
+        found["waitsForDomain"] = wait.domain
+    if (until := state.records.of(WaitDeadline).get(key)) is not None:
+        found["waitDeadline"] = None if until.at is None else to_datetime(until.at).isoformat()
+        found["waitDeadlineAction"] = until.action
+        found["waitDeadlinePassed"] = until.expired_at is not None
+    return found
 
 
 def of_cluster(state: ClusterState) -> Picture:
     """Mode, gates and counts of a cluster."""
     counts = {"nodes": len(state.nodes), "podGroups": len(state.groups), "pods": len(state.pods)}
-    return {"mode": state.mode, **_spread("gates", sorted(state.gates.items())), **counts}
+    told = {"mode": state.mode, **_spread("gates", sorted(state.gates.items())), **counts}
+    for policy in state.records.of(WaitPolicy).values():
+        told |= {"waitAtMost": policy.after, "waitAction": policy.action}
+    lost = state.records.of(MarkedLost).values()
+    return told | {f"markedLost[{mark.id}]": len(mark.nodes) for mark in lost}
 
 
 def of_node_type(kind: NodeType | None) -> Picture:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduling.engine.model import Pod
+from scheduling.engine.model import Pod, PodGroup
 from scheduling.engine.state import ClusterState
 from scheduling.ledger.events import Event, PodAdded, PodGroupClosed, PodRemoved
 from scheduling.services.problems import FORBIDDEN, NOT_FOUND, Problem, Refused
@@ -38,18 +38,29 @@ def only_simulated(state: ClusterState, instead: str) -> None:
         )
 
 
-def end_group_events(state: ClusterState, key: str) -> list[Event]:
-    """Every pod of the group goes, then the group. Raises Refused when no such group is open."""
-    only_simulated(state, "delete the PodGroup in the cluster")
+def open_group(state: ClusterState, key: str) -> PodGroup:
+    """The open generation. Raises Refused when there is none."""
     group = state.groups.get(key)
     if group is None:
         namespace, _, name = key.partition("/")
         raise Refused(
             [Problem("PodGroup", namespace, name, "", NOT_FOUND, f"there is no open PodGroup {key}")]
         )
+    return group
+
+
+def end_group_events(state: ClusterState, key: str) -> list[Event]:
+    """Every pod of the group goes, then the group. Raises Refused when no such group is open."""
+    only_simulated(state, "delete the PodGroup in the cluster")
+    group = open_group(state, key)
+    return closing_events(state, group, pods="group_ended", why="ended")
+
+
+def closing_events(state: ClusterState, group: PodGroup, *, pods: str, why: str) -> list[Event]:
+    """Every pod of the open generation goes for the reason ``pods``, then the generation for ``why``."""
     return [
-        *(_removed(pod, "group_ended") for pod in state.pods_naming(key)),
-        PodGroupClosed(group.namespace, group.name, group.uid, group.generation, "ended"),
+        *(_removed(pod, pods) for pod in state.pods_naming(group.key)),
+        PodGroupClosed(group.namespace, group.name, group.uid, group.generation, why),
     ]
 
 

@@ -9,7 +9,13 @@ from typing import Protocol
 
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import fold
-from scheduling.services import preemption_tending, reserving, scale_up_tending
+from scheduling.services import (
+    deadlines,
+    preemption_tending,
+    reserving,
+    scale_up_tending,
+    sticky_waits,
+)
 from scheduling.services.followed import Followed
 
 __all__ = ["FAMILIES", "Family", "Followed", "tended"]
@@ -25,7 +31,13 @@ class Family(Protocol):
         """When, in milliseconds, time alone will next make news; None for never."""
 
 
-FAMILIES: tuple[Family, ...] = (reserving, scale_up_tending, preemption_tending)
+FAMILIES: tuple[Family, ...] = (
+    deadlines,
+    sticky_waits,
+    reserving,
+    scale_up_tending,
+    preemption_tending,
+)
 """In the order in which they are asked; each sees what those before it said."""
 
 

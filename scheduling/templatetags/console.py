@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 
 from django import template
 from django.forms import BoundField
@@ -26,6 +27,8 @@ _TABLES = {
     "what": differences.WHATS,
     "holder": words.HOLDERS,
     "queue order": words.QUEUE_ORDERS,
+    "why": words.WHYS,
+    "action": words.WAIT_ACTIONS,
 }
 
 _LOOKS = {
@@ -105,6 +108,12 @@ def came_first(value: object) -> str:
 def message(text: str) -> str:
     """What a reader of manifests said, in the reader's language where it is one of the common sentences."""
     return messages.translated(text)
+
+
+@register.filter
+def of(table: Mapping[str, object] | None, key: str) -> object:
+    """``{{ table|of:key }}``: what a mapping has for the key, None when nothing."""
+    return table.get(key) if table else None
 
 
 @register.filter

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from scheduling.ledger.store import to_datetime
 from scheduling.wording import units
 
 register = template.Library()
@@ -56,6 +57,24 @@ def when(value: datetime | None) -> SafeString | str:
 def waited(since: datetime | None) -> str:
     """How long ago a time was."""
     return units.duration((timezone.now() - since).total_seconds()) if since else "–"
+
+
+@register.filter
+def at(milliseconds: int | None) -> SafeString | str:
+    """A time of the log as ``when``."""
+    return when(None if milliseconds is None else to_datetime(milliseconds))
+
+
+@register.filter
+def ago(milliseconds: int | None) -> str:
+    """How long ago a time of the log was."""
+    return waited(None if milliseconds is None else to_datetime(milliseconds))
+
+
+@register.filter
+def left(milliseconds: int) -> str:
+    """How long it is until a time of the log."""
+    return units.duration((to_datetime(milliseconds) - timezone.now()).total_seconds())
 
 
 @register.filter

@@ -122,6 +122,15 @@ def _workload(event: log.WorkloadAdded) -> str:
 
 
 def _group_created(event: log.PodGroupCreated) -> str:
+    parts = [_opened(event)]
+    if event.why:
+        parts.append(gettext("Why: %(why)s.") % {"why": words.word(words.WHYS, event.why)})
+    if event.checkpoint:
+        parts.append(gettext("It starts from checkpoint %(checkpoint)s.") % {"checkpoint": event.checkpoint})
+    return joined(parts)
+
+
+def _opened(event: log.PodGroupCreated) -> str:
     group = event.group
     values = {
         "group": group.key,
@@ -351,6 +360,110 @@ def _settled(event: log.PodGroupSettled) -> str:
     return _about(event, what % {"bound": units.count(event.bound), "members": units.count(event.members)})
 
 
+def _sticky_started(event: log.StickyWaitStarted) -> str:
+    values = {
+        "group": f"{event.namespace}/{event.name}",
+        "domain": words.domain_name(event.topology_key, event.domain or ""),
+        "bound": units.count(event.bound),
+        "need": units.count(event.need),
+    }
+    if event.domain is None:
+        return (
+            gettext(
+                "PodGroup %(group)s waits for its domain, which its nodes do not tell any more: "
+                "%(bound)s members are bound, %(need)s are needed."
+            )
+            % values
+        )
+    if event.reason == "domain_lost":
+        return (
+            gettext(
+                "PodGroup %(group)s waits for its lost domain %(domain)s: %(bound)s members are bound, "
+                "%(need)s are needed."
+            )
+            % values
+        )
+    return (
+        gettext(
+            "PodGroup %(group)s waits for room in its own domain %(domain)s: %(bound)s members are bound "
+            "there, %(need)s are needed."
+        )
+        % values
+    )
+
+
+def _sticky_ended(event: log.StickyWaitEnded) -> str:
+    values = {
+        "group": f"{event.namespace}/{event.name}",
+        "domain": words.domain_name(event.topology_key, event.domain or ""),
+        "how": words.word(words.WAIT_ENDS, event.how),
+    }
+    if event.domain is None:
+        return gettext("The wait of PodGroup %(group)s for its domain ended: %(how)s.") % values
+    return gettext("The wait of PodGroup %(group)s for domain %(domain)s ended: %(how)s.") % values
+
+
+def _deadline_set(event: log.WaitDeadlineSet) -> str:
+    values = {"group": f"{event.namespace}/{event.name}"}
+    if event.at is None:
+        return gettext("PodGroup %(group)s may wait for as long as it takes.") % values
+    values |= {"at": units.moment(event.at), "action": words.word(words.WAIT_ACTIONS, event.action)}
+    return gettext("PodGroup %(group)s may wait until %(at)s; then: %(action)s.") % values
+
+
+def _deadline_expired(event: log.WaitDeadlineExpired) -> str:
+    values = {
+        "group": f"{event.namespace}/{event.name}",
+        "at": units.moment(event.at),
+        "since": units.moment(event.since),
+        "action": words.word(words.WAIT_ACTIONS, event.action),
+    }
+    parts = [gettext("PodGroup %(group)s has waited since %(since)s, beyond its deadline %(at)s.") % values]
+    if event.default:
+        parts.append(gettext("The deadline was the default of the cluster."))
+    parts.append(gettext("What is done: %(action)s.") % values)
+    return joined(parts)
+
+
+def _deadline_lifted(event: log.WaitDeadlineLifted) -> str:
+    values = {"group": f"{event.namespace}/{event.name}"}
+    if event.expired:
+        return gettext("PodGroup %(group)s does not wait any more, after its deadline.") % values
+    return gettext("PodGroup %(group)s does not wait any more: its deadline counts no longer.") % values
+
+
+def _policy(event: log.WaitPolicyChanged) -> str:
+    if event.after is None:
+        return gettext("Groups may wait for as long as it takes, unless they have a deadline of their own.")
+    values = {
+        "after": units.duration(event.after / 1000),
+        "action": words.word(words.WAIT_ACTIONS, event.action),
+    }
+    return (
+        gettext("Groups without a deadline of their own may wait for %(after)s; then: %(action)s.") % values
+    )
+
+
+def _marked_lost(event: log.DomainMarkedLost) -> str:
+    number = len(event.nodes)
+    return ngettext(
+        "Domain %(domain)s of %(key)s was marked lost: %(n)s node loses the label and is cordoned.",
+        "Domain %(domain)s of %(key)s was marked lost: %(n)s nodes lose the label and are cordoned.",
+        number,
+    ) % {
+        "domain": words.domain_name(event.topology_key, event.domain),
+        "key": event.topology_key,
+        "n": units.count(number),
+    }
+
+
+def _mark_taken_back(event: log.DomainMarkTakenBack) -> str:
+    return gettext("Domain %(domain)s of %(key)s is not marked lost any more.") % {
+        "domain": words.domain_name(event.topology_key, event.domain),
+        "key": event.topology_key,
+    }
+
+
 SENTENCES: dict[str, Callable[[Any], str]] = {
     "ClusterRegistered": _registered,
     "ClusterModeChanged": _mode,
@@ -382,6 +495,14 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     "QueueDefined": _queue_defined,
     "QueueRemoved": _queue_removed,
     **preemption.SENTENCES,
+    "StickyWaitStarted": _sticky_started,
+    "StickyWaitEnded": _sticky_ended,
+    "WaitDeadlineSet": _deadline_set,
+    "WaitDeadlineExpired": _deadline_expired,
+    "WaitDeadlineLifted": _deadline_lifted,
+    "WaitPolicyChanged": _policy,
+    "DomainMarkedLost": _marked_lost,
+    "DomainMarkTakenBack": _mark_taken_back,
 }
 """One maker of sentences for each event type; a test holds it and the catalogue together."""
 

@@ -156,6 +156,16 @@ SENTENCES = (
     _("there is a place for the group now without it"),
     _("the group would not fit any more after it"),
     _("preemption was switched off"),
+    _("the deadline must be in the future"),
+    _("the group does not wait: it has minCount members on nodes, or they have finished"),
+    _("an observed cluster is only read: no group of it is closed here"),
+    _("must be more than 0 and at most %(number)s days"),
+    _("minCount may be lowered from %(need)s only where the group is marked elastic"),
+    _("a group of the basic policy has no minCount"),
+    _("must have at most %(most)s characters"),
+    _("a NUMA zone is a part of its node: cordon the node"),
+    _("no node carries %(label)s"),
+    _("%(label)s is not marked lost"),
 )
 
 _PLACE = re.compile(r"(?P<text>.*) \(document (?P<document>\d+)(?:, line (?P<line>\d+))?\)", re.S)

@@ -62,11 +62,6 @@ def quantities(pairs: Iterable[Iterable[object]]) -> str:
     return ", ".join(quantity(resource, value) for resource, value in known)
 
 
-def moment(milliseconds: int) -> str:
-    """A time to the minute, where the reader is: ``2026-11-29 16:24``."""
-    return f"{timezone.localtime(datetime.fromtimestamp(milliseconds / 1000, UTC)):%Y-%m-%d %H:%M}"
-
-
 def duration(seconds: float) -> str:
     """A waiting time in its one or two largest units."""
     whole = max(0, int(seconds))
@@ -80,6 +75,15 @@ def duration(seconds: float) -> str:
         return gettext("%(hours)s h %(minutes)s min") % {"hours": hours, "minutes": minutes}
     days, hours = divmod(hours, 24)
     return gettext("%(days)s d %(hours)s h") % {"days": count(days), "hours": hours}
+
+
+def moment(milliseconds: int) -> str:
+    """A time of the log in the active zone, with the zone."""
+    try:
+        at = datetime.fromtimestamp(milliseconds / 1000, UTC)
+        return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}"
+    except (ValueError, OverflowError, OSError):  # no time that there is; the log keeps what it was given
+        return took(milliseconds)
 
 
 def took(milliseconds: int) -> str:

@@ -205,6 +205,14 @@ QUEUE_ORDERS: dict[str, Any] = {
     "PreemptionExpired": _("preemption expired"),
     "PreemptionCompleted": _("preemption completed"),
     "MemberEvicted": _("member evicted"),
+    "StickyWaitStarted": _("domain-sticky wait began"),
+    "StickyWaitEnded": _("domain-sticky wait ended"),
+    "WaitDeadlineSet": _("wait deadline set"),
+    "WaitDeadlineExpired": _("wait deadline passed"),
+    "WaitDeadlineLifted": _("wait deadline lifted"),
+    "WaitPolicyChanged": _("default wait deadline changed"),
+    "DomainMarkedLost": _("domain marked lost"),
+    "DomainMarkTakenBack": _("mark of a lost domain taken back"),
 }
 
 CLOSE_REASONS: dict[str, Any] = {
@@ -212,13 +220,38 @@ CLOSE_REASONS: dict[str, Any] = {
     "removed": _("gone from the cluster"),
     "superseded": _("superseded by a new generation"),
     "preempted": _("preempted for a group of higher priority"),
+    "expired": _("its wait deadline passed"),
 }
+
+WHYS: dict[str, Any] = {
+    "resubmitted": _("submitted again"),
+    "restored": _("restored from a checkpoint"),
+    "constraint": _("another constraint"),
+    "elastic": _("another minCount"),
+    "domain_lost": _("its domain was lost"),
+    "": _("nobody said why"),
+}
+"""Why a generation that follows another was opened."""
+
+WAIT_ENDS: dict[str, Any] = {
+    "placed": _("all its members are on nodes"),
+    "closed": _("its generation was closed"),
+    "freed": _("it is no longer held there, or waits for something else"),
+}
+
+WAIT_ACTIONS: dict[str, Any] = {
+    "alert": _("only tell it"),
+    "propose": _("tell it and propose the next way out"),
+    "close": _("end the group"),
+}
+"""What the end of a deadline does."""
 
 REMOVE_REASONS: dict[str, Any] = {
     "removed": _("absent from a complete import"),
     "deleted": _("deleted by a person"),
     "node_lost": _("its node was lost"),
     "group_ended": _("its group ended"),
+    "superseded": _("its generation was superseded"),
 }
 
 PROBLEMS: dict[str, Any] = {

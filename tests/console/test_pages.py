@@ -127,7 +127,7 @@ def test_pending_tells_the_verdict_the_best_domain_and_the_shortfall(
 
     assert "1 PodGroup waits." in said
     assert re.search(
-        r"never fits \(1\) team-a/wide \d+ seconds? proved infeasible r2 2/3 8 nvidia\.com/gpu"
+        r"never fits \(1\) team-a/wide \d+ seconds? – proved infeasible r2 2/3 8 nvidia\.com/gpu"
         r" No rack could hold 3 members, not even an empty one\.",
         said,
     )

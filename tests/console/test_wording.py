@@ -46,6 +46,8 @@ PLACED: dict[str, Any] = {
     "assignments": (),
 }
 
+WHEN = 1_800_000_000_000
+
 EVENTS: list[log.Event] = [
     log.ClusterRegistered("lab", "simulated", (("GangScheduling", True),)),
     log.ClusterRegistered("lab", "observed", (("GangScheduling", False),)),
@@ -125,6 +127,21 @@ EVENTS: list[log.Event] = [
     log.PreemptionApproved("team-a", "train", "u3", 1, "p9", 0),
     log.PreemptionExpired("team-a", "train", "u3", 1, "p9", "time"),
     log.PreemptionExpired("team-a", "train", "u3", 1, "p9", "not_placed"),
+    log.StickyWaitStarted("team-a", "train", "u3", 1, RACK, "rack-1", "sticky_domain", 8, 7, WHEN),
+    log.StickyWaitStarted("team-a", "train", "u3", 1, RACK, "rack-1", "domain_lost", 8, 0, WHEN),
+    log.StickyWaitStarted("team-a", "train", "u3", 1, RACK, None, "domain_lost", 8, 2, WHEN),
+    log.StickyWaitEnded("team-a", "train", "u3", 1, RACK, "rack-1", "placed", WHEN),
+    log.StickyWaitEnded("team-a", "train", "u3", 1, RACK, None, "freed", WHEN),
+    log.WaitDeadlineSet("team-a", "train", "u3", 1, WHEN, "close"),
+    log.WaitDeadlineSet("team-a", "train", "u3", 1, None, "alert"),
+    log.WaitDeadlineExpired("team-a", "train", "u3", 1, WHEN, "propose", WHEN, False, WHEN),
+    log.WaitDeadlineExpired("team-a", "train", "u3", 1, WHEN, "alert", WHEN, True, WHEN),
+    log.WaitDeadlineLifted("team-a", "train", "u3", 1, WHEN, True),
+    log.WaitDeadlineLifted("team-a", "train", "u3", 1, None, False),
+    log.WaitPolicyChanged(5_400_000, "close"),
+    log.WaitPolicyChanged(None, "alert"),
+    log.DomainMarkedLost(RACK, "rack-1", (("n1", "u1", False), ("n2", "u2", True))),
+    log.DomainMarkTakenBack(RACK, "rack-1"),
 ]  # fmt: skip
 
 

@@ -177,6 +177,19 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.PreemptionExpired("ml", "train", "group-uid-1", 1, "p42", "outdated", "victim_changed", "ml/small"),
     e.PreemptionCompleted("ml", "train", "group-uid-1", 1, "p42", "r1", 2),
     e.MemberEvicted("ml", "small-0", "pod-uid-9", "n1", "small", "p42", "ml/train"),
+    e.StickyWaitStarted(
+        "ml", "train", "group-uid-1", 1, RACK, "r1", "sticky_domain", need=2, bound=1, since=1_800_000_000_000
+    ),
+    e.StickyWaitEnded("ml", "train", "group-uid-1", 1, RACK, None, "closed", 1_800_000_000_000),
+    e.WaitDeadlineSet("ml", "train", "group-uid-1", 1, 1_800_000_060_000, "close"),
+    e.WaitDeadlineExpired(
+        "ml", "train", "group-uid-1", 1, 1_800_000_060_000, "propose", 1_800_000_000_000, True,
+        1_800_000_060_250,
+    ),
+    e.WaitDeadlineLifted("ml", "train", "group-uid-1", 1, 1_800_000_060_000, True),
+    e.WaitPolicyChanged(3_600_000, "alert"),
+    e.DomainMarkedLost(RACK, "r1", (("n1", "node-uid-1", False), ("n2", "node-uid-2", True))),
+    e.DomainMarkTakenBack(RACK, "r1"),
 )  # fmt: skip
 
 

@@ -322,4 +322,4 @@ def test_a_refusal_written_before_winners_were_told_is_read_and_folded(stream: i
     assert old == replace(now, lost_to=None)
     state = ClusterState()
     fold.apply(state, old, 7, 5_000)
-    assert state.turns["ml/train"] == Turn(seq=7, at=5_000, attempts=1, failed_at=5_000)
+    assert state.turns["ml/train"] == Turn(seq=7, at=5_000, attempts=1, failed_at=5_000, waits_since=5_000)

@@ -1,5 +1,6 @@
 """Random histories of a small cluster: commits of events that the state before allows, sensible or not."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,9 +26,15 @@ from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.queues import Queue
 from scheduling.engine.reservations import Reservation
 from scheduling.engine.state import ClusterState
+from scheduling.engine.waits import ACTIONS
 from scheduling.ledger import events as e
 from scheduling.ledger import fold
 from scheduling.ledger.events import Event
+from scheduling.services.deadlines import deadline_events, policy_events
+from scheduling.services.generations import NextGeneration, next_generation_events
+from scheduling.services.lost_domains import mark_events, take_back_events
+from scheduling.services.problems import Refused
+from scheduling.services.tending import tended
 
 RACK = "topology.example.com/rack"
 ZONES = tuple(
@@ -86,11 +93,41 @@ class Teller:
                 self.cluster,
                 self.scale_up,
                 self.holds,
+                self.wait,
             )
         )()
         for event in told:
-            fold.apply(self.state, event)
+            fold.apply(self.state, event, self.state.seq + 1, self.now)
         return list(told)
+
+    @property
+    def now(self) -> int:
+        """When the next event is recorded."""
+        return (self.state.seq + 1) * 1_000
+
+    def wait(self) -> Commit:
+        """What follows from waits, or what an operator does about them."""
+        if self.draw(st.booleans()):
+            return [followed.event for followed in tended(self.state, self.now)[0]]
+        key = f"ml/{self.pick(GROUPS)}"
+        action = self.pick(ACTIONS)
+        later = self.pick((None, 1_000, 5_000))
+        wanted = NextGeneration(
+            self.pick((None, "", RACK)), self.pick((None, 1, 2)), self.pick(("", "s3://c"))
+        )
+        command: Callable[[], Commit] = self.pick(
+            (
+                lambda: deadline_events(self.state, key, later and self.now + later, action, self.now),
+                lambda: policy_events(self.state, later, action),
+                lambda: next_generation_events(self.state, key, wanted, self.now),
+                lambda: mark_events(self.state, RACK, self.pick(("r1", "r2"))),
+                lambda: take_back_events(self.state, RACK, self.pick(("r1", "r2"))),
+            )
+        )
+        try:
+            return command()
+        except Refused:
+            return []
 
     def cluster(self) -> Commit:
         gate = e.FeatureGateChanged(self.pick(TAS_GATES), self.draw(st.booleans()))
@@ -263,6 +300,6 @@ def histories(draw: st.DrawFn, most: int = 12) -> list[Commit]:
     teller = Teller(draw)
     gates = tuple((gate, draw(st.integers(0, 4)) > 0) for gate in TAS_GATES)
     registered = e.ClusterRegistered("demo", "simulated", gates)
-    fold.apply(teller.state, registered)
+    fold.apply(teller.state, registered, 1, 1_000)
     told = [teller.commit() for _ in range(draw(st.integers(1, most)))]
     return [[registered], *(commit for commit in told if commit)]

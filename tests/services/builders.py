@@ -10,6 +10,7 @@ from scheduling.ledger.events import Event
 from scheduling.ledger.store import GENESIS, Recorded
 from scheduling.services.conformance.stream import MemoryStream
 from scheduling.services.submitting import MemberTemplate, WorkloadForm
+from scheduling.services.tending import tended
 
 RACK = "topology.example.com/rack"
 ZONE = "topology.kubernetes.io/zone"
@@ -111,6 +112,15 @@ def form(name: str = "g", count: int = 2, **more: Any) -> WorkloadForm:
         "templates": (MemberTemplate("", count, {"cpu": "1"}),),
     }
     return WorkloadForm(**values | more)
+
+
+def tend(made: MemoryStream, after_ms: int = 0) -> list[Event]:
+    """What follows from the state, so many milliseconds later; it is in the log then."""
+    made.now_ms += after_ms
+    news = [followed.event for followed in tended(made.state, made.now_ms)[0]]
+    made.commit(news)
+    assert tended(made.state, made.now_ms)[0] == []
+    return news
 
 
 def nodes_of(made: MemoryStream, group: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from scheduling.ledger.events import PodGroupPlaced, PodGroupUnschedulable
 from scheduling.ledger.store import Recorded, to_datetime
 from scheduling.ledger.verify import verify_chain
 from scheduling.models import Cluster
-from scheduling.services import cycles, nodes, workloads
+from scheduling.services import cycles, deadlines, nodes, workloads
 from scheduling.services.execute import now_ms
 from scheduling.services.standing import Standing, standings
 from scheduling.services.state import state_of
@@ -134,6 +134,19 @@ class TestComingBack:
         tasks.come_back(waiting.pk, result)
         tasks.come_back(waiting.pk, cycles.run_cycle(waiting.pk, clock=lambda: failed_at + 500))
         assert asked == [((waiting.pk,), 0.6)]
+
+    def test_a_deadline_that_is_far_away_is_left_to_the_sweep(
+        self, waiting: Cluster, asked: list[Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A task that waits for days would be delivered again and again meanwhile."""
+        deadlines.set_policy(cluster=waiting, after=3_600_000, action="alert", actor="t")
+        asked.clear()
+        result = cycles.run_cycle(waiting.pk)
+        assert result.retry_at is not None and result.retry_at > result.now + 3_000_000
+        tasks.come_back(waiting.pk, result)
+        assert asked == []
+        waiting.refresh_from_db()
+        assert waiting.retry_at == to_datetime(result.retry_at)
 
     def test_the_sweep_finds_a_group_that_has_rested_when_that_was_lost(
         self, waiting: Cluster, monkeypatch: pytest.MonkeyPatch

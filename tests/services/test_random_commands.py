@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from scheduling.ledger import fold
+from scheduling.engine.waits import ACTIONS
+from scheduling.ledger import fold, snapshots
 from scheduling.ledger.verify import verify_chain
 from scheduling.models import Cluster
-from scheduling.services import clusters, cycles, nodes, workloads
+from scheduling.services import clusters, cycles, deadlines, generations, lost_domains, nodes, workloads
 from scheduling.services.clusters import ImportRequest, import_cluster
+from scheduling.services.execute import now_ms
+from scheduling.services.generations import NextGeneration
 from scheduling.services.problems import Refused
 from scheduling.services.state import state_of
 from scheduling.services.submitting import MemberTemplate
@@ -63,12 +66,42 @@ def switch(cluster: Cluster, dice: random.Random) -> None:
     clusters.set_gate(cluster=cluster, gate="GangScheduling", enabled=dice.random() > 0.3, actor="t")
 
 
+def wait(cluster: Cluster, dice: random.Random) -> None:
+    """A deadline of a group or of the cluster, of which some are past by the next cycle."""
+    after, action = dice.choice([None, 1, 3_600_000]), dice.choice(ACTIONS)
+    if dice.random() < 0.5:
+        deadlines.set_policy(cluster=cluster, after=after, action=action, actor="t")
+        return
+    deadlines.set_deadline(
+        cluster=cluster,
+        namespace="default",
+        name=f"g{dice.randint(0, 4)}",
+        at=None if after is None else now_ms() + 100 * after,
+        action=action,
+        actor="t",
+    )
+
+
+def supersede(cluster: Cluster, dice: random.Random) -> None:
+    wanted = NextGeneration(
+        dice.choice([None, RACK, ""]), dice.choice([None, 1, 2]), elastic=dice.random() < 0.5
+    )
+    name = f"g{dice.randint(0, 4)}"
+    generations.open_next(cluster=cluster, namespace="default", name=name, wanted=wanted, actor="t")
+
+
+def mark(cluster: Cluster, dice: random.Random) -> None:
+    command = dice.choice([lost_domains.mark, lost_domains.take_back])
+    command(cluster=cluster, topology_key=RACK, domain=dice.choice(["r1", "r2"]), actor="t")
+
+
 def cycle(cluster: Cluster, dice: random.Random) -> None:
     cycles.run_cycle(cluster.pk)
 
 
 COMMANDS: list[Callable[[Cluster, random.Random], None]] = [
-    import_nodes, submit, submit, submit, end, delete_member, cordon, switch, cycle, cycle,
+    import_nodes, submit, submit, submit, end, delete_member, cordon, switch, cycle, cycle, cycle,
+    wait, wait, supersede, mark,
 ]  # fmt: skip
 
 
@@ -77,15 +110,16 @@ def test_log_memory_and_tables_agree_after_any_commands(seed: int, make: Any, ta
     dice = random.Random(seed)
     cluster = make(*(node(name, dice.choice(["r1", "r2"]), gpu=4) for name in NAMES))
     refused = 0
-    for _ in range(50):
+    for _ in range(60):
         try:
             dice.choice(COMMANDS)(cluster, dice)
         except Refused:
             refused += 1
-    assert 0 < refused < 40, "most commands must have done something"
+    assert 0 < refused < 50, "most commands must have done something"
     kept, told = state_of(cluster), fold.state_at(cluster.pk)
     for what in ("seq", "mode", "gates", "nodes", "pods", "groups", "verdicts"):
         assert getattr(kept, what) == getattr(told, what)
+    assert snapshots.pack(kept) == snapshots.pack(told)
     assert kept.seq > 60
     assert verify_chain(cluster.pk).ok
     tables_agree(cluster)

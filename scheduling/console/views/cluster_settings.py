@@ -14,14 +14,19 @@ from scheduling.console.commands import actor, carry_out, command_id
 from scheduling.console.pages import show
 from scheduling.engine.model import TAS_GATES
 from scheduling.models import Cluster, PodGroupRow
-from scheduling.selectors import clusters, pod_groups
+from scheduling.selectors import clusters, pod_groups, waits
 from scheduling.services import clusters as services
 from scheduling.wording import words
 
 
 @page(VIEW)
 def settings_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    context = {"gates": [(name, cluster.gates.get(name, False)) for name in TAS_GATES]}
+    policy = waits.policy(cluster)
+    context = {
+        "gates": [(name, cluster.gates.get(name, False)) for name in TAS_GATES],
+        "wait_policy": policy,
+        "wait_after": 0 if policy is None else policy.after / 1000,
+    }
     return show(request, "cluster_settings.html", context, cluster=cluster, here="cluster-settings")
 
 

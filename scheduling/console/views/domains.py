@@ -17,7 +17,7 @@ from scheduling.console.pages import show
 from scheduling.console.views.domain_table import live_table
 from scheduling.engine.numa_names import NUMA_KEY, node_of
 from scheduling.models import Cluster
-from scheduling.selectors import domains, held_room, numa, rack_map
+from scheduling.selectors import domains, held_room, numa, rack_map, waits
 
 EMPTY = "-"
 
@@ -26,7 +26,8 @@ EMPTY = "-"
 def domain_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     keys = rack_map.topology_keys(cluster)
     key = request.GET.get("key") or (keys[0]["key"] if keys else "")
-    context = {"keys": keys, "key": key, **live_table(request, cluster, key)}
+    lost = waits.marked_lost(cluster)
+    context = {"keys": keys, "key": key, "lost": lost, **live_table(request, cluster, key)}
     return show(request, "domains.html", context, cluster=cluster, here="domains")
 
 

@@ -14,9 +14,12 @@ from scheduling.console import explaining
 from scheduling.console.access import VIEW, page
 from scheduling.console.pages import show
 from scheduling.models import Cluster, PodGroupRow
-from scheduling.selectors import clusters, pending
+from scheduling.selectors import clusters, pending, waits
 from scheduling.services.standing import standings
 from scheduling.wording import units
+
+ALERTS = 20
+"""Groups that are named above the list because their deadline is past."""
 
 
 @page(VIEW)
@@ -29,12 +32,13 @@ def pending_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     counts = pending.counts(cluster)
     decided = pending.decided_at(cluster, found.items)
     listed = explaining.Listed.of(cluster, found.items)
-    standing = standings(cluster, [row.key for row in found.items])
+    keys = [row.key for row in found.items]
+    standing, until = standings(cluster, keys), waits.deadlines(cluster, keys)
     rows = []
     for row in found.items:
         queue = explaining.queue(standing[row.key])
         at = decided.get(row.decision_seq or 0) or (queue["decided_at"] if row.decision_seq else None)
-        rows.append(_entry(row, listed, at) | {"queue": queue})
+        rows.append(_entry(row, listed, at) | {"queue": queue, "deadline": until.get(row.key)})
     rows.sort(key=_section)
     whole = not after and not found.next
     if listed.observed:
@@ -45,7 +49,13 @@ def pending_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         members = list(grouped)
         number = len(members) if whole else counts.get(section, 0)
         reasons.append({"reason": section, "count": number, "rows": members})
-    context = {"reasons": reasons, "total": sum(counts.values()), "next": found.next, "after": after}
+    context = {
+        "reasons": reasons,
+        "total": sum(counts.values()),
+        "next": found.next,
+        "after": after,
+        "expired": list(waits.expired(cluster).items())[:ALERTS],
+    }
     return show(request, "pending.html", context, cluster=cluster, here="pending")
 
 

@@ -15,7 +15,7 @@ from scheduling.console.commands import actor, carry_out, command_id
 from scheduling.console.pages import show
 from scheduling.kube import export
 from scheduling.models import Cluster, PodGroupRow
-from scheduling.selectors import capacity, history, pod_groups, preemption
+from scheduling.selectors import capacity, history, lineage, pod_groups, preemption, waits
 from scheduling.services import workloads
 from scheduling.services.state import state_of
 
@@ -32,7 +32,12 @@ def pod_group_page(
         row = pod_groups.current(cluster, namespace, name, generation)
     except PodGroupRow.DoesNotExist:
         raise Http404(gettext("There is no PodGroup of this name.")) from None
-    context: dict[str, Any] = {"row": row, "generations": pod_groups.generations(cluster, namespace, name)}
+    told = lineage.lineage(cluster, namespace, name)
+    context: dict[str, Any] = {
+        "row": row,
+        "generations": pod_groups.generations(cluster, namespace, name),
+        "lineage": {each.uid: each for each in told},
+    }
     if request.GET.get("tab") == "yaml":
         context |= {"tab": "yaml", "yaml": _manifests(cluster, row)}
         return show(request, "pod_group_yaml.html", context, cluster=cluster, here="pod-groups")
@@ -41,6 +46,7 @@ def pod_group_page(
     context |= {
         **explaining.context(cluster, row, every_domain=request.GET.get("domains") == "all"),
         **explaining.queue_context(cluster, row),
+        "wait": None if row.closed else waits.of_group(cluster, row.key),
         "members": members[:MEMBERS],
         **_preemption(cluster, row),
         "members_hidden": max(0, len(members) - MEMBERS),

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from scheduling.console.access import VIEW, page
 from scheduling.console.pages import show_part
-from scheduling.engine.change_steps import EndGroup, ReleaseReservation, Step, Uncordon
+from scheduling.engine.change_steps import EndGroup, NewGeneration, ReleaseReservation, Step, Uncordon
 from scheduling.engine.changes import ChangeSet
 from scheduling.models import Cluster
 from scheduling.services import explain
@@ -33,7 +33,8 @@ def changes(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -
     except Refused:
         raise Http404(gettext("There is no PodGroup of this name.")) from None
     here = reverse("pod-group", args=[cluster.name, namespace, name])
-    context = {"changes": [_entry(change, found.scope_key) for change in found.changes], "here": here}
+    entries = [_entry(change, found.scope_key) for change in found.changes]
+    context = {"changes": entries, "here": here, "namespace": namespace, "name": name}
     if request.GET.get("brief"):
         context["changes"] = context["changes"][:FIRST]
         return show_part(request, "parts/changes_brief.html", context, cluster=cluster)
@@ -62,7 +63,7 @@ def _entry(change: ChangeSet, key: str) -> dict[str, Any]:
 
 
 def _action(step: Step) -> dict[str, str] | None:
-    """The command that does the step; None when there is none."""
+    """The command that does the step, or the page that asks before it; None when there is none."""
     match step:
         case Uncordon(node=node):
             return {"command": "uncordon", "node": node}
@@ -71,5 +72,7 @@ def _action(step: Step) -> dict[str, str] | None:
             return {"command": "end", "group": group, "namespace": namespace, "name": name}
         case ReleaseReservation(name=name):
             return {"command": "release", "name": name}
+        case NewGeneration(min_count=min_count):
+            return {"command": "next", "min_count": str(min_count)}
         case _:
             return None

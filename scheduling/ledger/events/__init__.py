@@ -15,6 +15,7 @@ from scheduling.ledger.events import (
     queues,
     reservations,
     scale_up,
+    waiting,
     workloads,
 )
 from scheduling.ledger.events.base import (
@@ -71,6 +72,16 @@ from scheduling.ledger.events.scale_up import (
     ScaleUpRejected,
     ScaleUpShort,
 )
+from scheduling.ledger.events.waiting import (
+    DomainMarkedLost,
+    DomainMarkTakenBack,
+    StickyWaitEnded,
+    StickyWaitStarted,
+    WaitDeadlineExpired,
+    WaitDeadlineLifted,
+    WaitDeadlineSet,
+    WaitPolicyChanged,
+)
 from scheduling.ledger.events.workloads import (
     PodAdded,
     PodGroupClosed,
@@ -87,6 +98,8 @@ __all__ = [
     "ClusterRegistered",
     "Decided",
     "DomainLost",
+    "DomainMarkTakenBack",
+    "DomainMarkedLost",
     "DomainTable",
     "Event",
     "EventsArchived",
@@ -133,12 +146,28 @@ __all__ = [
     "ScaleUpRejected",
     "ScaleUpShort",
     "SnapshotImported",
+    "StickyWaitEnded",
+    "StickyWaitStarted",
+    "WaitDeadlineExpired",
+    "WaitDeadlineLifted",
+    "WaitDeadlineSet",
+    "WaitPolicyChanged",
     "WorkloadAdded",
 ]
 
 CATALOGUE: dict[str, type[Event]] = {
     kind.__name__: kind
-    for family in (cluster, nodes, workloads, decisions, scale_up, reservations, queues, preemption)
+    for family in (
+        cluster,
+        nodes,
+        workloads,
+        decisions,
+        scale_up,
+        reservations,
+        queues,
+        preemption,
+        waiting,
+    )  # fmt: skip
     for kind in family.EVENTS
 }
 """Every event type by the name it has in the log."""

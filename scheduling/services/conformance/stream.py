@@ -35,7 +35,7 @@ class MemoryStream:
 
     def commit(self, events: Iterable[Event]) -> None:
         for event in events:
-            fold.apply(self.state, event, self.state.seq + 1)
+            fold.apply(self.state, event, self.state.seq + 1, self.now_ms)
             self.events.append(event)
 
     def import_data(self, data: bytes, complete: frozenset[str] = frozenset()) -> ImportPlan:
