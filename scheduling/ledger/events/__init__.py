@@ -167,7 +167,7 @@ CATALOGUE: dict[str, type[Event]] = {
         queues,
         preemption,
         waiting,
-    )  # fmt: skip
+    )
     for kind in family.EVENTS
 }
 """Every event type by the name it has in the log."""
