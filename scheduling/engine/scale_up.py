@@ -30,8 +30,8 @@ from scheduling.engine.state import ClusterState
 LIMIT = 6
 """Options that are offered."""
 
-_TRIES = 400
-"""Decisions that one group may take in all domains together."""
+_TRIES_ALONE, _TRIES_MIXED = 150, 400
+"""Decisions that one group may take in all domains together: for types alone, then for mixtures of them."""
 
 _MIXTURES = 20_000
 """Mixtures of types that are counted in one domain."""
@@ -230,13 +230,14 @@ class _Search:
         self._where = where
         self._sums = field(state, where.index, self._kinds).sums
         self._refused: dict[str, NotThisType] = {}
-        self._tries = _TRIES
+        self._tries = _TRIES_ALONE
 
     def found(self, limit: int) -> ScaleUp:
         domains = self._domains()
-        offers: list[tuple[_Price, tuple[NewNodes, ...], bool]] = []
-        for domain, sources in domains.items():
-            offers += _Domain(self, domain, sources).offers()
+        looks = [_Domain(self, domain, sources) for domain, sources in domains.items()]
+        looks.sort(key=_Domain.try_alone)
+        self._tries = _TRIES_MIXED
+        offers = [offer for look in looks for offer in look.offers()]
         options: list[ScaleUpOption] = []
         for _, steps, cheapest in sorted(offers, key=lambda offer: offer[:2]):
             option = self._proved(steps, cheapest)
@@ -365,21 +366,35 @@ class _Domain:
         self._domain = domain
         self._sources = sources
         self._part: ClusterState | None = None
+        self._alone_do: list[_Counts] = []
+        self._all_tried = False
+
+    def try_alone(self) -> tuple[bool, _Price, str]:
+        """Look how many nodes of each type do without the others; the order in which domains are gone on
+        with.
+        """
+        if self._may(tuple(source.room for source in self._sources)):
+            found = (self._alone(place) for place in range(len(self._sources)))
+            self._alone_do = sorted((counts for counts in found if counts is not None), key=self._price)
+        self._all_tried = not self._search.worn_out
+        return not self._alone_do, self._best or (0, 0, 0), self._domain
+
+    @property
+    def _best(self) -> _Price | None:
+        return self._price(self._alone_do[0]) if self._alone_do else None
 
     def offers(self) -> Iterator[tuple[_Price, tuple[NewNodes, ...], bool]]:
         """The cheapest mixture, then each type alone where that does: price, steps, whether nothing cheaper
         was left untried.
         """
-        if not self._search.may_do(self._domain, self._sources, tuple(s.room for s in self._sources)):
+        if not self._may(tuple(source.room for source in self._sources)):
             return
-        alone = [counts for place in range(len(self._sources)) if (counts := self._alone(place)) is not None]
-        best = min(map(self._price, alone), default=None)
-        mixture, whole = self._mixture(best)
-        whole = whole and not self._search.worn_out
+        mixture, whole = self._mixture(self._best)
+        whole = whole and self._all_tried and not self._search.worn_out
         if mixture is not None:
             yield self._price(mixture), self._steps(mixture), whole
-        for counts in sorted(alone, key=self._price):
-            cheapest = whole and mixture is None and self._price(counts) == best
+        for counts in self._alone_do:
+            cheapest = whole and mixture is None and self._price(counts) == self._best
             yield self._price(counts), self._steps(counts), cheapest
 
     def _alone(self, place: int) -> _Counts | None:
