@@ -119,7 +119,7 @@ def test_with_its_permission_alone_it_is_neither(
 
 def test_the_documentation_lists_every_operation_and_no_other() -> None:
     text = (ROOT / "docs" / "api.md").read_text()
-    listed = set(re.findall(r"^\| `(GET|POST|PATCH|DELETE) (/\S*)` \| (\w+) \|", text, re.MULTILINE))
+    listed = set(re.findall(r"^\| `(GET|POST|PUT|PATCH|DELETE) (/\S*)` \| (\w+) \|", text, re.MULTILINE))
     known = {
         (method, path.removeprefix("/api/v1"), operation["x-permission"].removeprefix("scheduling."))
         for method, path, operation in OPERATIONS
