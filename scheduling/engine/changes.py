@@ -39,7 +39,7 @@ from scheduling.engine.change_steps import (
     cost,
     to_json,
 )
-from scheduling.engine.cuts import only
+from scheduling.engine.cuts import cut
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
 from scheduling.engine.reasons import Reason, Verdict
@@ -294,10 +294,10 @@ class _Tries:
         if domains is None:
             return self._decided(None, self._state, steps).placed
         loose = tuple(step.node for step in (*plan.steps, *plan.more) if isinstance(step, LabelNode))
-        cut = self._cuts.get((domains, loose))
-        if cut is None:
-            cut = self._cuts[domains, loose] = only(self._state, self._key, domains, loose)
-        return self._decided((domains, loose), cut, steps).placed
+        part = self._cuts.get((domains, loose))
+        if part is None:
+            part = self._cuts[domains, loose] = cut(self._state, self._key, domains, loose)
+        return self._decided((domains, loose), part, steps).placed
 
     def _decided(self, where: _Cut | None, state: ClusterState, steps: tuple[Step, ...]) -> Decision:
         made = self._known.get((where, steps))

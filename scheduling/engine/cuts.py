@@ -1,4 +1,4 @@
-"""A state cut to some of its topology domains: what is decided about one domain needs no other."""
+"""A part of a state in which a group is decided as on the whole, where nothing outside of it matters."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from collections.abc import Iterable
 from scheduling.engine.state import ClusterState
 
 
-def only(whole: ClusterState, key: str, domains: Iterable[str], loose: Iterable[str] = ()) -> ClusterState:
-    """The state with only the nodes of these domains of the group's topology key and the loose ones, what is
-    on them, and the members of the group ``key``.
+def cut(whole: ClusterState, key: str, domains: Iterable[str], loose: Iterable[str] = ()) -> ClusterState:
+    """A state with only the nodes of these domains of the group's topology key and the loose ones, what is on
+    them, and the group with all its pods. A domain that no node is in has no nodes.
     """
     group = whole.groups[key]
     index = whole.index(group.topology_key)
-    inside = [name for value in sorted(domains) for name in index.names[index.slice(index.number[value])]]
-    cut = ClusterState()
-    cut.mode, cut.gates = whole.mode, dict(whole.gates)
+    known = [index.number[value] for value in sorted(domains) if value in index.number]
+    inside = [name for number in known for name in index.names[index.slice(number)]]
+    part = ClusterState()
+    part.mode, part.gates = whole.mode, dict(whole.gates)
+    part.records = whole.records.fork()
     for name in (*inside, *loose):
-        cut.set_node(whole.nodes[name])
+        part.set_node(whole.nodes[name])
         for pod in whole.pods_on(name):
-            cut.set_pod(pod)
-    cut.set_group(group)
+            part.set_pod(pod)
+    part.set_group(group)
     for pod in whole.pods_naming(key):
-        cut.set_pod(pod)
-    return cut
+        part.set_pod(pod)
+    return part

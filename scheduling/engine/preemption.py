@@ -22,7 +22,7 @@ from scheduling.engine import numa
 from scheduling.engine.candidates import Candidates, Conflict, candidates
 from scheduling.engine.capacity import Field, field, held_by
 from scheduling.engine.change_steps import gpus
-from scheduling.engine.cuts import only
+from scheduling.engine.cuts import cut
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
 from scheduling.engine.model import Pod, PodGroup
@@ -276,7 +276,7 @@ class _Search:
         """Where pods have a say, they may do so from other domains."""
         if self._index.key is ALL_NODES or self._between:
             return self._state
-        return only(self._state, self._who.key, [domain])
+        return cut(self._state, self._who.key, [domain])
 
     def _proposed(self, found: tuple[Atom, ...]) -> Proposal | NoProposal:
         atoms = self._needed(found)
