@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from scheduling.engine.model import Node, Pod, PodGroup
 from scheduling.engine.preemption import Change, Why, search
-from scheduling.engine.preemption_records import PreemptionPlan
+from scheduling.engine.preemption_records import PreemptionPlan, PreemptionTried
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import events as e
-from scheduling.ledger import fold
+from scheduling.ledger import fold, snapshots
 from scheduling.services import cycles, preemption, workloads
 from scheduling.services.conformance.stream import MemoryStream
 from scheduling.services.deciding import decided
@@ -491,6 +491,19 @@ def test_every_reason_has_a_sentence_that_is_translated() -> None:
     assert set(CHANGES) == {*Change, POLICY_OFF}
     known = set(messages.SENTENCES)
     assert {*WHY.values(), *CHANGES.values()} <= known
+
+
+def test_a_snapshot_keeps_policy_proposals_and_what_was_looked_at() -> None:
+    made, id = proposed()
+    switched(made, "automatic", "prod")
+    made.commit([e.PreemptionNotFound("ml", "g", "group-g", 1, 5, "taken", "ml/first")])
+
+    back = snapshots.unpack(snapshots.pack(made.state))
+
+    assert open_plans(back) == open_plans(made.state)
+    assert policy_of(back) == policy_of(made.state)
+    assert dict(back.records.of(PreemptionTried)) == {KEY: PreemptionTried(KEY, "group-g", 5)}
+    assert isinstance(approve_events(back, id, 0)[0], e.PreemptionApproved)
 
 
 def test_proposing_and_approving_move_log_and_tables_together(make: Any, tables_agree: Any) -> None:
