@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from scheduling.engine.preemption import Change, NoProposal, Outdated, Proposal, Why, outdated, search
+from scheduling.engine.preemption import NoProposal, Proposal, Why, search
+from scheduling.engine.preemption_changes import Change, Outdated, outdated
 from scheduling.engine.preemption_records import (
     AUTOMATIC,
     MODES,

@@ -6,7 +6,8 @@ deciding itself.
 
 from __future__ import annotations
 
-from scheduling.engine.preemption import Change, NoProposal, outdated, search
+from scheduling.engine.preemption import NoProposal, search
+from scheduling.engine.preemption_changes import Change, outdated
 from scheduling.engine.preemption_records import (
     AUTOMATIC,
     OFF,

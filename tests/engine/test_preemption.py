@@ -14,16 +14,14 @@ from scheduling.engine.decide import decide
 from scheduling.engine.model import NumaZone, Pod
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.preemption import (
-    Change,
     NoProposal,
-    Outdated,
     Proposal,
     Why,
     evicted,
-    outdated,
     proposal,
     search,
 )
+from scheduling.engine.preemption_changes import Change, Outdated, outdated
 from scheduling.engine.preemption_records import Cost
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState

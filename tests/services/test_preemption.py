@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduling.engine.model import Node, Pod, PodGroup
-from scheduling.engine.preemption import Change, Why, search
+from scheduling.engine.preemption import Why, search
+from scheduling.engine.preemption_changes import Change
 from scheduling.engine.preemption_records import PreemptionPlan, PreemptionTried
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState

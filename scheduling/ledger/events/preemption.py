@@ -93,8 +93,8 @@ class PreemptionRejected(Event):
 
 @dataclass(frozen=True, slots=True)
 class PreemptionExpired(Event):
-    """``reason``: time; outdated, and then ``change`` (a ``preemption.Change``, or policy_off) and the
-    ``group`` that it is about ("" for the one that waits); not_placed: approved, and the group does not run.
+    """``reason``: time; outdated, and then ``change`` (a ``preemption_changes.Change``, or policy_off) and
+    the ``group`` that it is about ("" for the one that waits); not_placed: approved, and it does not run.
     """
 
     SUBJECT: ClassVar[str] = "podgroup"
