@@ -125,11 +125,12 @@ class Sides:
         if opened is None:
             with transaction.atomic():
                 opened = store.open_stream("cluster", name)
-        head = store.head(opened).seq
+        head: int | store.Standing = store.head(opened).seq
 
         def once(events: list[Event]) -> None:
             nonlocal head
-            head = write(opened, head, events, actor=ACTOR, command_id=uuid4().hex, now=START).last
+            done = write(opened, head, events, actor=ACTOR, command_id=uuid4().hex, now=START)
+            head = done.standing or done.last
 
         def append(count: int) -> None:
             """As a command does: at once, and with the head locked when others were faster too often."""

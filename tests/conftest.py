@@ -21,16 +21,32 @@ hypothesis.settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     hypothesis.settings.load_profile("ci")
 
+LONGEST = ("tests/faults/test_chaos.py", "tests/browser/test_pages.py")
+"""Files of tests that take minutes."""
+
 ARTEFACTS = Path(__file__).resolve().parents[1] / "artefacts"
 
 
+def pytest_xdist_setupnodes() -> None:
+    """Each process of the run starts servers of its own: it must not inherit the names of ours."""
+    throwaway.release()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: the cheap tests tell first what is wrong. Before them those with a live stack.
+    """Browser tests last: the cheap tests tell first what is wrong. Before them the files with a live stack.
 
     Once it runs, its worker and beat look after every cluster of the test database: a test that runs cycles
-    of its own would find them done.
+    of its own would find them done. Where several processes take file after file, the longest of each kind
+    goes first, so that none of them ends long after the others.
     """
-    items.sort(key=lambda item: ("tests/browser/" in item.path.as_posix(), "live_stack" in _fixtures(item)))
+    live = {item.path for item in items if "live_stack" in _fixtures(item)}
+    longest = LONGEST if "PYTEST_XDIST_WORKER" in os.environ else ()
+
+    def place(item: pytest.Item) -> tuple[bool, bool, bool]:
+        path = item.path.as_posix()
+        return "tests/browser/" in path, item.path in live, not path.endswith(longest)
+
+    items.sort(key=place)
 
 
 def _fixtures(item: pytest.Item) -> list[str]:
@@ -72,8 +88,16 @@ def stack() -> Iterator[Stack]:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(stack: Stack) -> None:
+def django_db_modify_db_settings(stack: Stack, django_db_modify_db_settings_parallel_suffix: None) -> None:
     """pytest-django asks for this before it makes the test database, so the servers run by then."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _what_migrating_made_stays() -> Iterator[None]:
+    """The flush after a test leaves it (tests/postgresql), so nothing has to be made again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("django.core.management.commands.flush.emit_post_migrate_signal", lambda *_, **__: None)
+        yield
 
 
 @dataclass(frozen=True)

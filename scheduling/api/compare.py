@@ -12,15 +12,14 @@ from scheduling.api.auth import VIEW, access
 from scheduling.api.commands import find_cluster
 from scheduling.api.errors import errors, no_state
 from scheduling.api.event_rows import field_out
+from scheduling.api.moments import find_moment
 from scheduling.api.schemas import FieldOut, Seq
 from scheduling.ledger import codec, fold
-from scheduling.models import Cluster
 from scheduling.selectors import rack_map
 from scheduling.selectors import two_moments as selectors
 from scheduling.selectors.differences import Change, What
 from scheduling.selectors.headline import Use
-from scheduling.selectors.moments import BadMoment, Moment, moment, newest
-from scheduling.services.problems import INVALID, Problem, Refused
+from scheduling.selectors.moments import newest
 from scheduling.wording import differences as wording
 
 router = Router(tags=["events"])
@@ -73,7 +72,7 @@ class CompareOut(Schema):
 
 @router.get(
     "/{cluster}/compare",
-    response={200: CompareOut, **errors(404, 422, 503)},
+    response={200: CompareOut, **errors(404, 410, 422, 503)},
     summary="Compare two moments",
     **access(VIEW),
 )
@@ -93,8 +92,8 @@ def compare(
     503 where the log does not lead to a state that this version of the console can tell.
     """
     found_cluster = find_cluster(cluster)
-    first = _moment(found_cluster, "a", a)
-    second = _moment(found_cluster, "b", b)
+    first = find_moment(found_cluster, a, "a")
+    second = find_moment(found_cluster, b, "b") if b else newest(found_cluster)
     key = key or rack_map.default_key(found_cluster)
     try:
         found = selectors.two_moments(found_cluster, first, second, key)
@@ -131,13 +130,6 @@ def compare(
         items=[_change(change) for change in wanted[start : start + limit]],
         next=start + limit if start + limit < len(wanted) else None,
     )
-
-
-def _moment(cluster: Cluster, name: str, text: str) -> Moment:
-    try:
-        return moment(cluster, text) if text else newest(cluster)
-    except BadMoment as error:
-        raise Refused([Problem("", "", "", name, INVALID, str(error))]) from error
 
 
 def _use(use: Use) -> UseOut:

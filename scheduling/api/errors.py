@@ -54,7 +54,11 @@ RETRY_AFTER = "30"
 
 
 class ApiError(HttpError):
-    """An error with its status, whose code follows from it."""
+    """An error with its status, whose code follows from it, and the parameters that are at fault."""
+
+    def __init__(self, status_code: int, message: str, problems: Iterable[ProblemOut] = ()) -> None:
+        super().__init__(status_code, message)
+        self.problems = tuple(problems)
 
 
 def no_state(error: Exception) -> ApiError:
@@ -166,4 +170,5 @@ def install(api: NinjaAPI) -> None:
             return refused(request, error.__cause__)
         status = error.status_code
         message = "The body is not JSON." if status == 400 and "parse" in error.message else error.message
-        return _answer(api, request, status, message)
+        problems = error.problems if isinstance(error, ApiError) else ()
+        return _answer(api, request, status, message, problems)

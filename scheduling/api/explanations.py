@@ -136,7 +136,7 @@ def get_explanation(
     asks for.
     """
     found = find_cluster(cluster)
-    seq = find_moment(found, at).seq if at else None
+    seq = find_moment(found, at, "at").seq if at else None
     return explanation_out(investigate(cluster=found, namespace=namespace, name=name, seq=seq))
 
 

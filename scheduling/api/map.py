@@ -203,7 +203,7 @@ def get_deltas(
 
 
 def _past(request: HttpRequest, cluster: Cluster, at: str, key: str) -> HttpResponse:
-    moment = find_moment(cluster, at)
+    moment = find_moment(cluster, at, "at")
     tag = past_etag(cluster, moment.seq)
     unchanged = get_conditional_response(request, etag=tag)
     if unchanged is not None:
@@ -252,7 +252,7 @@ def get_replay(
     if after > clusters.head(found) or epoch not in (None, rack_map.head(found)[0]):
         raise ApiError(410, "The map has another history now; take a new snapshot.")
     if after:
-        find_moment(found, str(after))
+        find_moment(found, str(after), "after")
     replay = past_map.replay(found, after, limit=limit, key=key)
     body = {
         "v": rack_map.VERSION,

@@ -25,7 +25,10 @@ class Buckets(Generic[Key]):
         self._owned: set[Key] = set()
 
     def add(self, key: Key, name: str) -> None:
-        self._own(key)[name] = None
+        if key in self._owned:
+            self._sets[key][name] = None
+        else:
+            self._own(key)[name] = None
 
     def discard(self, key: Key, name: str) -> None:
         """Take a name out; nothing happens when it is not there."""

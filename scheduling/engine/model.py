@@ -6,10 +6,11 @@ Times are milliseconds since the Unix epoch. A *group key* and a *pod key* is ``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from operator import attrgetter
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
+
+from scheduling.engine.frozen import opened
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 Policy = Literal["gang", "basic"]
@@ -236,24 +237,30 @@ class Workload:
 _Object = TypeVar("_Object", Node, Pod, PodGroup)
 
 
-def altered(old: _Object, changes: Mapping[str, Any]) -> _Object:
-    """The object with other values in some of its fields: as ``dataclasses.replace`` in a third of its time,
-    which a long log asks for. KeyError for a field that there is not.
+def altered(old: _Object, changes: Iterable[tuple[str, Any]]) -> _Object:
+    """The object with other values in some of its fields: as ``dataclasses.replace`` in a sixth of its time,
+    which a long log asks for. AttributeError for a field that there is not.
     """
-    made = object.__new__(type(old))
-    read, write = _SLOTS[type(old)]
-    for put, value in zip(write.values(), read(old), strict=True):
-        put(made, value)
-    for name, value in changes.items():
-        write[name](made, value)
+    made: _Object = _COPIERS[type(old)](old, changes)
     return made
 
 
-_KINDS: tuple[type[Any], ...] = (Node, Pod, PodGroup)
-_SLOTS = {
-    kind: (
-        attrgetter(*(field.name for field in fields(kind))),
-        {field.name: getattr(kind, field.name).__set__ for field in fields(kind)},
-    )
-    for kind in _KINDS
-}
+_Copier = Callable[[Any, Iterable[tuple[str, Any]]], Any]
+
+
+def _copier(kind: type) -> _Copier:
+    """Written out field by field, as dataclasses write their own methods."""
+    lines = [
+        "def copy(old, changes):",
+        "  made = opened()",
+        *(f"  made.{field.name} = old.{field.name}" for field in fields(kind)),
+        "  for name, value in changes: setattr(made, name, value)",
+        "  made.__class__ = kind",
+        "  return made",
+    ]
+    scope: dict[str, Any] = {"opened": opened(kind), "kind": kind}
+    exec("\n".join(lines), scope)
+    return cast(_Copier, scope["copy"])
+
+
+_COPIERS = {kind: _copier(kind) for kind in (Node, Pod, PodGroup)}

@@ -21,7 +21,7 @@ from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Columns, Ints
 from scheduling.engine.model import Node, NumaZone, Pod, Shape, Taint
 from scheduling.engine.roll import Made, Objects, Roll
 
-FORMAT = 1
+FORMAT = 2
 """Of what is packed and of what the engine makes of it: a change of either is a new one."""
 
 Column = NDArray[Any]

@@ -19,7 +19,9 @@ class Closed:
 @dataclass(slots=True)
 class Past:
     """``placed``: uids of pods that our own cycles put on a node, as long as they are there; the value says
-    nothing. ``closed``: the last generation that ended, by group key. ``workloads``: as last seen, by key.
+    nothing. ``closed``: the last generation that ended, by group key; none is ever dropped, since a group of
+    that name that comes back is the next generation and says which one it supersedes. ``workloads``: as last
+    seen, by key.
     """
 
     placed: Shared[str, bool] = field(default_factory=Shared)

@@ -256,36 +256,46 @@ class ClusterState:
 
     def set_pod(self, pod: Pod) -> None:
         """Add the pod or replace the one of that uid."""
-        old = self.pods.get(pod.uid)
-        stays = old is not None and _holds_the_same(old, pod)
-        if old is not None:
-            self._withdraw(pod.uid, stays)
-        self.pods[pod.uid] = pod
-        self._forget(pod)
-        key = pod.key
-        known = self._uids.table.get(key, ())
-        if pod.uid not in known:
-            self._set_uids(key, (*known, pod.uid))
-        if pod.group:
-            self._by_group.add(pod.group_key, pod.uid)
-        if pod.node and not pod.finished:
-            self._by_node.add(pod.node, pod.uid)
+        uid = pod.uid
+        old = self.pods.pop(uid, None)
+        self.pods[uid] = pod
+        if self.rosters:
+            if old is not None:
+                self.rosters.pop(old.group_key, None)
+            self._forget(pod)
+        if old is None or old.name != pod.name or old.namespace != pod.namespace or old.group != pod.group:
+            if old is not None:
+                self._unlist(old)
+            self._list(pod)
+        held = "" if old is None or old.finished else old.node
+        holds = "" if pod.finished else pod.node
+        stays = old is not None and held == holds and _ask_alike(old, pod)
+        if old is not None and held:
+            self._withdraw(old, held != holds, stays)
+        if holds:
+            if held != holds:
+                self._by_node.add(holds, uid)
             if pod.shape.pod_anti_affinity:
                 self._keep_apart(pod, True)
             if pod.shape.host_ports:
-                self._holding.add(pod.shape.host_ports, pod.uid)
+                self._holding.add(pod.shape.host_ports, uid)
             self._charge(pod, 0 if stays else 1)
-        if pod.uid in self.zone_of and node_of(self.zone_of[pod.uid]) != pod.node:
-            del self.zone_of[pod.uid]
+        if self.zone_of and uid in self.zone_of and node_of(self.zone_of[uid]) != pod.node:
+            del self.zone_of[uid]
 
     def remove_pod(self, uid: str) -> None:
         """Take the pod out; nothing happens when there is none of that uid."""
-        if uid in self.pods:
-            pod = self._withdraw(uid, False)
-            self.zone_of.pop(uid, None)
-            self.past.forget(uid)
+        pod = self.pods.pop(uid, None)
+        if pod is None:
+            return
+        if pod.node and not pod.finished:
+            self._withdraw(pod, True, False)
+        self.zone_of.pop(uid, None)
+        self.past.forget(uid)
+        if self.rosters:
+            self.rosters.pop(pod.group_key, None)
             self._forget(pod)
-            self._set_uids(pod.key, tuple(other for other in self._uids.table[pod.key] if other != uid))
+        self._unlist(pod)
 
     def bind(self, pod_uid: str, node: str, zone: str = "") -> None:
         """Put the pod on the node; ``zone``: the NUMA domain of the node that it was placed in, "" for none.
@@ -293,7 +303,7 @@ class ClusterState:
         """
         if zone:
             self.zone_of[pod_uid] = zone
-        self.set_pod(altered(self.pods[pod_uid], {"node": node}))
+        self.set_pod(altered(self.pods[pod_uid], (("node", node),)))
         self.past.place(pod_uid)
 
     def set_group(self, group: PodGroup) -> None:
@@ -365,40 +375,44 @@ class ClusterState:
 
     # --- steps
 
-    def _set_uids(self, pod_key: str, uids: tuple[str, ...]) -> None:
-        """Change which pods bear a name, which binding does not."""
-        if uids:
-            self._uids.own()[pod_key] = uids
+    def _list(self, pod: Pod) -> None:
+        """By its name and under its group, neither of which binding changes."""
+        key = pod.key
+        uids = self._uids.own()
+        uids[key] = (*uids.get(key, ()), pod.uid)
+        if pod.group:
+            self._by_group.add(pod.group_key, pod.uid)
+
+    def _unlist(self, pod: Pod) -> None:
+        key = pod.key
+        uids = self._uids.own()
+        others = tuple([uid for uid in uids[key] if uid != pod.uid])
+        if others:
+            uids[key] = others
         else:
-            del self._uids.own()[pod_key]
+            del uids[key]
+        if pod.group:
+            self._by_group.discard(pod.group_key, pod.uid)
 
     def _forget(self, pod: Pod) -> None:
         """Drop the rosters that the pod is or was in, and those of other pods of its name, which it may
         replace.
         """
-        if not self.rosters:
-            return
         self.rosters.pop(pod.group_key, None)
         for uid in self._uids.table.get(pod.key, ()):
             if uid in self.pods:
                 self.rosters.pop(self.pods[uid].group_key, None)
 
-    def _withdraw(self, uid: str, stays: bool) -> Pod:
-        """``stays``: what comes in its place holds the same room."""
-        pod = self.pods.pop(uid)
-        if self.rosters:
-            self.rosters.pop(pod.group_key, None)
-        if pod.group:
-            self._by_group.discard(pod.group_key, uid)
-        if pod.node and not pod.finished:
-            self._by_node.discard(pod.node, uid)
-            if pod.shape.pod_anti_affinity:
-                self._keep_apart(pod, False)
-            if pod.shape.host_ports:
-                self._holding.discard(pod.shape.host_ports, uid)
-            if not stays:
-                self._charge(pod, -1)
-        return pod
+    def _withdraw(self, pod: Pod, leaves: bool, stays: bool) -> None:
+        """Give back what the pod holds. ``leaves``: its node; ``stays``: its successor holds as much."""
+        if leaves:
+            self._by_node.discard(pod.node, pod.uid)
+        if pod.shape.pod_anti_affinity:
+            self._keep_apart(pod, False)
+        if pod.shape.host_ports:
+            self._holding.discard(pod.shape.host_ports, pod.uid)
+        if not stays:
+            self._charge(pod, -1)
 
     def _keep_apart(self, pod: Pod, there: bool) -> None:
         apart = (pod.namespace, pod.shape.pod_anti_affinity)
@@ -417,7 +431,8 @@ class ClusterState:
             self.stale_zones.add(node_name)
 
     def _charge(self, pod: Pod, pods: int) -> None:
-        self._recut(pod.node)
+        if self.zone_view is not None:
+            self._recut(pod.node)
         row = self.columns.slot.get(pod.node)
         if row is not None:
             self.columns.charge(row, pod.shape.requests, pods)
@@ -482,13 +497,8 @@ class ClusterState:
         }
 
 
-def _holds_the_same(old: Pod, new: Pod) -> bool:
-    """Whether both hold room on one node, and equally much."""
-    return (
-        old.node == new.node
-        and (old.shape is new.shape or old.shape.requests == new.shape.requests)
-        and old.finished == new.finished
-    )
+def _ask_alike(old: Pod, new: Pod) -> bool:
+    return old.shape is new.shape or old.shape.requests == new.shape.requests
 
 
 def _member_order(pod: Pod) -> tuple[int, int, str, str]:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Self, TypeVar, Union, cast, get_args, get_ori
 
 import orjson
 
+from scheduling.engine.frozen import opened
 from scheduling.engine.model import Shape
 from scheduling.ledger.events import CATALOGUE, DomainTable, Event, FieldsOf, PodGroupUnschedulable
 from scheduling.ledger.upcasters import UPCASTERS, Steps
@@ -89,7 +90,14 @@ def encoded(event: Event) -> bytes:
 
 def decode(type_name: str, version: int, text: str) -> Event:
     """The event of a stored text; see ``from_body``."""
-    return from_body(type_name, version, orjson.loads(text))
+    kind = CATALOGUE.get(type_name)
+    if kind is None or version != kind.VERSION:
+        return from_body(type_name, version, orjson.loads(text))
+    try:
+        event: Event = _codec(kind)[1](orjson.loads(text))
+    except _Mismatch as error:
+        raise BadEvent(f"{type_name} version {version}{error}") from None
+    return event
 
 
 _TABLE, _AFTER_TABLE = ',"table":{', '},"topology_key":'
@@ -285,6 +293,21 @@ def _sequence(item: Any, text: bool) -> tuple[_Encode, _Decode]:
             return value if text else list(map(list, value))
         return _each(encode_one, value)
 
+    def decode_pairs(value: Any) -> tuple[Any, ...]:
+        if type(value) is not list:
+            return decode_all(value)
+        if not value:
+            return ()
+        pairs = []
+        for part in value:
+            if type(part) is not list or len(part) != 2:
+                return decode_all(value)
+            one, other = part
+            if type(one) is not first or type(other) is not second:
+                return decode_all(value)
+            pairs.append((one, other))
+        return tuple(pairs)
+
     def decode_all(value: Any) -> tuple[Any, ...]:
         if type(value) is not list:
             raise _Mismatch("", f"{value!r} is no list")
@@ -302,7 +325,12 @@ def _sequence(item: Any, text: bool) -> tuple[_Encode, _Decode]:
             tuple(value) if type(value) is list and {item}.issuperset(map(type, value)) else decode_all(value)
         )
 
-    return (encode_plain, decode_plain) if item in _PLAIN else (encode_all, decode_all)
+    if item in _PLAIN:
+        return encode_plain, decode_plain
+    if plain is not None and len(plain) == 2:
+        first, second = plain
+        return encode_all, decode_pairs
+    return encode_all, decode_all
 
 
 def _all_plain(value: Any, kind: type[Any], plain: tuple[Any, ...]) -> bool:
@@ -430,7 +458,8 @@ def _straight_decoder(
 ) -> _Decode:
     """As ``careful``, which it leaves to say what is wrong, but written out field by field."""
     scope: dict[str, Any] = {"kind": kind, "careful": careful, "Mismatch": _Mismatch, "missing": MISSING}
-    steps, checks = [], []
+    scope["opened"] = opened(kind)
+    steps, checks, sets = [], [], []
     for place, (name, (_, decode_one, default)) in enumerate(parts.items()):
         scope |= {f"c{place}": decode_one, f"d{place}": default}
         required = default is MISSING
@@ -441,10 +470,15 @@ def _straight_decoder(
             found = [converted] if converted else []
         else:
             found = [f"if v{place} is missing: v{place} = d{place}; left += 1"]
-            found += [f"else: {converted}"] if converted else []
+            found += [
+                f"else: {converted}"
+                if converted
+                else f"elif type(v{place}) is not {plain[name].__name__}: return careful(value)"
+            ]
         steps += found
-        if name in plain:
+        if name in plain and required:
             checks.append(f"type(v{place}) is {plain[name].__name__}")
+        sets.append(f"made.{name} = v{place}")
     checks.append(f"len(value) + left == {len(parts)}")
     lines = [
         "def decode(value):",
@@ -453,7 +487,10 @@ def _straight_decoder(
         "  try:",
         *(f"    {line}" for line in steps),
         f"    if {' and '.join(checks)}:",
-        f"      return kind({', '.join(f'v{place}' for place in range(len(parts)))})",
+        "      made = opened()",
+        *(f"      {line}" for line in sets),
+        "      made.__class__ = kind",
+        "      return made",
         "  except (Mismatch, KeyError): pass",
         "  return careful(value)",
     ]

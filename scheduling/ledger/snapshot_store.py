@@ -4,10 +4,10 @@ They are a cache: dropped, they cost time and nothing else. One is used only whe
 version of the console, has its digest, and the log has the event with the hash that it was taken at; any
 other is told once in the log of the process, ignored, and deleted when the next one is taken.
 
-**When**: after ``spacing`` events, which grows with the cluster: packing costs by the object and folding by
-the event, so that packing stays a small part of what the appends in between cost, and a cold start folds for
-well under a second. With an append of that size, by whoever appends it; when a process ends that is a good
-part of it ahead.
+**When**: after ``spacing`` events, which grows with the cluster and with the groups that it has had: packing
+costs by the object and folding by the event, so that packing stays a small part of what the appends in
+between cost, and a cold start folds for well under a second. With an append of that size, by whoever appends
+it; when a process ends that is a good part of it ahead.
 
 **Which**: at most ``KEPT`` and ``KEPT_BYTES`` a stream. Over that goes the one whose neighbours are nearest
 to one another, the older first, never the newest: what is kept is spread evenly over the log, so that any
@@ -31,7 +31,7 @@ SPACING = 2_000
 """Events between two snapshots of a small cluster."""
 
 OBJECTS_PER_EVENT = 16
-"""One event more for so many nodes and pods."""
+"""One event more for so many nodes, pods and generations that ended."""
 
 KEPT = 64
 KEPT_BYTES = 256 << 20
@@ -44,7 +44,8 @@ _told: set[int] = set()
 
 def spacing(state: ClusterState) -> int:
     """Events after which a new snapshot of such a state is worth its cost."""
-    return SPACING + (len(state.nodes) + len(state.pods)) // OBJECTS_PER_EVENT
+    objects = len(state.nodes) + len(state.pods) + len(state.past.closed.table)
+    return SPACING + objects // OBJECTS_PER_EVENT
 
 
 def newest(stream_id: int) -> int:

@@ -75,7 +75,7 @@ def pack(state: ClusterState) -> bytes:
         "homes": _rows(Home, state.homes),
         "lost": _rows(Lost, state.lost),
         "zone_of": list(state.zone_of.items()),
-        "closed": _one_by_one(Closed, state.past.closed.table, arrays),
+        "closed": _ended(state.past.closed.table, arrays),
         "workloads": _one_by_one(Workload, state.past.workloads.table, arrays),
         "ever_apart": state.ever_apart,
         "records": {kind.__name__: _rows(kind, state.records.of(kind)) for kind in records.KINDS},
@@ -125,7 +125,7 @@ def _state(told: dict[str, Any], arrays: Sequence[Column]) -> ClusterState:
     for kind in records.KINDS:
         for record in _objects(kind, told["records"][kind.__name__]).values():
             state.records.put(record)
-    state.past.closed = Shared(Roll(_Told(Closed, told["closed"], arrays)))
+    state.past.closed = Shared(Roll(_Ended(told["closed"], arrays)))
     state.past.workloads = Shared(Roll(_Told(Workload, told["workloads"], arrays)))
     return state
 
@@ -238,13 +238,25 @@ class _Later(Sequence[_T], Generic[_T]):
 def _one_by_one(kind: type[Any], objects: Mapping[str, Any], arrays: list[Column]) -> list[list[int]]:
     encode = codec.converters(kind)[0]
     told = [orjson.dumps(encode(item)).decode() for item in objects.values()]
-    return [_put_names(Names.of(list(objects)), arrays), _put_names(Names.of(told), arrays)]
+    return [_put_names(Names.of(list(objects)), arrays), _put_texts(told, arrays)]
+
+
+def _put_texts(texts: Sequence[str], arrays: list[Column]) -> list[int]:
+    """Of which none is looked for."""
+    encoded = [text.encode() for text in texts]
+    data = np.frombuffer(b"".join(encoded), np.uint8)
+    return [_put(data, arrays), _put(np.cumsum([len(text) for text in encoded], dtype=np.int64), arrays)]
+
+
+def _texts(numbers: Iterable[int], arrays: Sequence[Column]) -> Names:
+    data, ends = (arrays[number] for number in numbers)
+    return Names(data, ends, ends[:0], ends[:0])
 
 
 class _Told(Made[str, _T]):
     def __init__(self, kind: type[_T], told: list[list[int]], arrays: Sequence[Column]) -> None:
         super().__init__()
-        self._keys, self._json = (Names(*(arrays[number] for number in numbers)) for numbers in told)
+        self._keys, self._json = Names(*(arrays[number] for number in told[0])), _texts(told[1], arrays)
         self._decode = codec.converters(kind)[1]
 
     def every(self) -> Iterable[str]:
@@ -259,6 +271,37 @@ class _Told(Made[str, _T]):
     def make(self, key: str, row: int) -> _T:
         made: _T = self._decode(orjson.loads(self._json[row]))
         return made
+
+
+# --- generations that ended, of every name that there ever was: in the end most of a snapshot, so in columns
+
+
+def _ended(closed: Mapping[str, Closed], arrays: list[Column]) -> list[Any]:
+    told = list(closed.values())
+    return [
+        _put_names(Names.of(list(closed)), arrays),
+        _put(np.array([ended.generation for ended in told], np.int64), arrays),
+        _put_texts([ended.uid for ended in told], arrays),
+    ]
+
+
+class _Ended(Made[str, Closed]):
+    def __init__(self, told: list[Any], arrays: Sequence[Column]) -> None:
+        super().__init__()
+        self._keys, self._generations = Names(*(arrays[number] for number in told[0])), arrays[told[1]]
+        self._uids = _texts(told[2], arrays)
+
+    def every(self) -> Iterable[str]:
+        return self._keys
+
+    def count(self) -> int:
+        return len(self._keys)
+
+    def find(self, key: str) -> int | None:
+        return self._keys.find(key)
+
+    def make(self, key: str, row: int) -> Closed:
+        return Closed(self._generations.item(row), self._uids[row])
 
 
 # --- the few objects that are not packed as arrays: rows of their fields

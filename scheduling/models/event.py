@@ -2,6 +2,11 @@
 
 from django.db import models
 
+COMMON_TYPES = ("PodAdded", "PodRemoved")
+"""Most events of a log are of these types. Walking through the log finds the next one soon, so that no index
+has to hold them.
+"""
+
 
 class Event(models.Model):
     """One event as stored. The table is partitioned by stream and, in it, by seq (migration 0001 says why).
@@ -28,7 +33,11 @@ class Event(models.Model):
 
     class Meta:
         indexes = [
-            models.Index(fields=["stream_id", "type", "seq"], name="event_type"),
+            models.Index(
+                fields=["stream_id", "type", "seq"],
+                condition=~models.Q(type__in=COMMON_TYPES),
+                name="event_type",
+            ),
             models.Index(fields=["stream_id", "subject", "namespace", "name", "seq"], name="event_object"),
             models.Index(
                 fields=["stream_id", "cause", "seq"],

@@ -9,7 +9,7 @@ from scheduling.ledger import codec, fold, store
 from scheduling.ledger import events as e
 from scheduling.ledger.store import Recorded
 from scheduling.models import Cluster
-from scheduling.selectors import pictures
+from scheduling.selectors import past_states, pictures
 from scheduling.selectors.headline import Headline, headline
 from scheduling.selectors.pictures import Field, Picture
 
@@ -56,7 +56,7 @@ def effect(cluster: Cluster, seq: int) -> Effect:
     """Folds up to the event, then one step more. Raises LookupError for a seq that the log has not, BadEvent
     for an event that cannot be read (UnknownEvent where a newer console wrote it) and BrokenHistory.
     """
-    state = fold.state_at(cluster.pk, seq - 1)
+    state = past_states.state_at(cluster, seq - 1)
     recorded = next(store.read(cluster.pk, after=seq - 1, upto=seq), None)
     if recorded is None:
         raise LookupError(f"stream {cluster.pk} has no event {seq}")

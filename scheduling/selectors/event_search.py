@@ -1,9 +1,9 @@
 """Search of the log: what the filters leave, a page at a time, at a cost that does not grow with the log.
 
-An index serves an object, a type, a cause, a command, and bounds in seq or time, in the order of the log.
-What no index serves (text, actor, a namespace or a name alone) is looked for event by event, in at most
-``MOST_LOOKED_AT`` of them for one page and for at most ``PATIENCE`` seconds; a page says which seqs it
-covers, and the next one goes on from there.
+An index serves an object, a type that is not common, a cause, a command, and bounds in seq or time, in the
+order of the log. What no index serves (a common type, text, actor, a namespace or a name alone) is looked for
+event by event, in at most ``MOST_LOOKED_AT`` of them for one page and for at most ``PATIENCE`` seconds; a
+page says which seqs it covers, and the next one goes on from there.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from django.db.models import QuerySet
 
 from scheduling.ledger import fold, store
 from scheduling.models import Cluster, Command, Event
+from scheduling.models.event import COMMON_TYPES
 
 MOST_LOOKED_AT = 50_000
 """Events looked at one by one for a page."""
@@ -225,7 +226,7 @@ def _split(filters: Filters) -> tuple[list[Conditions], Conditions]:
         for field in ("subject", "namespace", "name"):
             rest.pop(field, None)
         return objects, rest
-    if filters.type:
+    if filters.type and filters.type not in COMMON_TYPES:
         return [{"type": rest.pop("type")}], rest
     return [], rest
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import fold, store
 from scheduling.models import Cluster, Event
+from scheduling.selectors import past_states
 from scheduling.selectors.differences import Difference, compare
 from scheduling.selectors.headline import Use, by_domain, total
 from scheduling.selectors.moments import Moment
@@ -47,7 +48,7 @@ def two_moments(cluster: Cluster, a: Moment, b: Moment, key: str) -> TwoMoments:
     swapped = a.seq > b.seq
     if swapped:
         a, b = b, a
-    before = fold.state_at(cluster.pk, a.seq)
+    before = past_states.state_at(cluster, a.seq)
     after = _later(cluster, before, b.seq)
     then, later = by_domain(before, key), by_domain(after, key)
     domains = [DomainUse(name, then.get(name), later.get(name)) for name in sorted({*then, *later})]
@@ -70,5 +71,5 @@ def last_of(cluster: Cluster, type_name: str) -> Event | None:
 
 def _later(cluster: Cluster, state: ClusterState, seq: int) -> ClusterState:
     if seq - state.seq > FOLDED_ON:
-        return fold.state_at(cluster.pk, seq)
+        return past_states.state_at(cluster, seq)
     return fold.fold(state.fork(), store.read(cluster.pk, after=state.seq, upto=seq))

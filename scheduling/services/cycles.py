@@ -22,7 +22,7 @@ from scheduling.ledger.events import (
     PodGroupPlaced,
     PodGroupUnschedulable,
 )
-from scheduling.ledger.store import ConflictingAppend, to_datetime, to_milliseconds
+from scheduling.ledger.store import Appended, ConflictingAppend, Standing, to_datetime, to_milliseconds
 from scheduling.locks import try_cluster_cycle_lock
 from scheduling.models import Cluster
 from scheduling.services.deciding import Told, cycle_events, decided
@@ -131,12 +131,14 @@ def _decide_and_append(stream_id: int, result: CycleResult, now: int, batches: i
     state = at_head(stream_id)
     _reached("loaded", stream_id)
     woken = _due(stream_id, state, now)
-    seq = state.seq
+    seq: int = state.seq
+    after: int | Standing = seq
     for number, batch in enumerate(_batches(decided(state, now, due=woken.causes))):
         if number == batches:
             return False
         _reached("decided", stream_id)
-        seq = _append(stream_id, seq, batch, now)
+        appended = _append(stream_id, after, batch, now)
+        seq, after = appended.last, appended.standing or appended.last
         _reached("committed", stream_id)
         result.count([told.event for told in batch])
     result.seq, result.now, result.retry_at = seq, now, woken.retry_at
@@ -170,11 +172,11 @@ def _batches(events: Iterator[Told]) -> Iterator[list[Told]]:
         yield batch
 
 
-def _append(stream_id: int, seq: int, batch: Sequence[Told | Followed], now: int) -> int:
+def _append(stream_id: int, after: int | Standing, batch: Sequence[Told | Followed], now: int) -> Appended:
     with transaction.atomic():
         appended = append_and_project(
             stream_id,
-            seq,
+            after,
             [told.event for told in batch],
             actor=ACTOR,
             command_id=uuid4().hex,
@@ -182,7 +184,7 @@ def _append(stream_id: int, seq: int, batch: Sequence[Told | Followed], now: int
             now=now,
         )
         _reached("inserted", stream_id)
-    return appended.last
+    return appended
 
 
 def _reached(point: str, stream_id: int) -> None:

@@ -14,7 +14,7 @@ from scheduling.ledger import store
 from scheduling.ledger.archives import Archived
 from scheduling.ledger.events import Event
 from scheduling.ledger.signals import append_reached
-from scheduling.ledger.store import Appended, ConflictingAppend
+from scheduling.ledger.store import Appended, ConflictingAppend, Standing
 from scheduling.models import Cluster, StreamHead
 from scheduling.projections import writer
 from scheduling.services.state import at_head, save_with
@@ -76,7 +76,7 @@ def lock_head(stream_id: int) -> None:
 
 def append_and_project(
     stream_id: int,
-    expected_seq: int,
+    expected: int | Standing,
     events: Sequence[Event],
     *,
     actor: str,
@@ -88,7 +88,7 @@ def append_and_project(
     """The log and every table move in the caller's transaction, or neither does."""
     appended = store.append(
         stream_id,
-        expected_seq,
+        expected,
         events,
         actor=actor,
         command_id=command_id,

@@ -50,6 +50,14 @@ def reserve() -> None:
     os.environ.update({"TAS_THROWAWAY": str(directory), **urls(directory)})
 
 
+def release() -> None:
+    """Take back what `reserve` put, so that each process that is started next reserves servers of its own."""
+    directory = os.environ.pop("TAS_THROWAWAY", None)
+    if directory is not None:
+        for name in urls(Path(directory)):
+            del os.environ[name]
+
+
 @dataclass
 class Held:
     """Processes that a holder runs for us; `kill` and `start` are for tests of failures."""

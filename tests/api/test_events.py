@@ -302,19 +302,19 @@ def test_a_comparison_comes_by_page_and_by_kind(scheduled: Cluster, viewer: Call
 
 
 @pytest.mark.parametrize(
-    ("query", "path", "message"),
+    ("query", "status", "path", "message"),
     [
-        ("a=100000", "a", "100000 lies after the head of the log, event"),
-        ("a=1&b=soon", "b", "'soon' is neither the number of an event nor a time"),
-        ("a=2020-01-01T00:00:00Z", "a", "2020-01-01T00:00:00Z lies before the first event of the log"),
+        ("a=100000", 404, "a", "100000 lies after the head of the log, event"),
+        ("a=1&b=soon", 422, "b", "“soon” is neither the number of an event nor a time"),
+        ("a=2020-01-01T00:00:00Z", 404, "a", "2020-01-01T00:00:00Z lies before the first event of the log"),
     ],
 )
 def test_what_is_no_moment_is_refused_at_its_parameter(
-    query: str, path: str, message: str, scheduled: Cluster, viewer: Caller
+    query: str, status: int, path: str, message: str, scheduled: Cluster, viewer: Caller
 ) -> None:
     answer = viewer("GET", f"/clusters/demo/compare?{query}")
 
-    assert answer.status_code == 422
+    assert answer.status_code == status
     (problem,) = answer.json()["problems"]
     assert problem["path"] == path
     assert problem["message"].startswith(message)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 
 from scheduling.engine.decide import PROFILES
-from scheduling.services.conformance.cases import Case, read_cases, run_case, run_stages
+from scheduling.services.conformance.cases import Case, Result, read_cases, run_case, run_stages
 from scheduling.services.conformance.stream import MemoryStream
 
 HERE = Path(__file__).parent
@@ -121,7 +122,11 @@ def profiles_of(case: Case) -> tuple[str, ...]:
 
 
 RUNS = [(case["name"], profile) for case in CASES for profile in profiles_of(case)]
-RESULTS = {(name, profile): run_case(BY_NAME[name], profile) for name, profile in RUNS}
+
+
+@cache
+def result_of(name: str, profile: str) -> Result:
+    return run_case(BY_NAME[name], profile)
 
 
 def with_property(case: Case) -> bool:
@@ -134,7 +139,7 @@ def test_every_case_has_its_own_name() -> None:
 
 @pytest.mark.parametrize(("name", "profile"), RUNS)
 def test_a_case_holds_in_every_profile_it_names(name: str, profile: str) -> None:
-    result = RESULTS[name, profile]
+    result = result_of(name, profile)
     if result.verdict == "skipped":
         assert name in BY_HAND or name in ELSEWHERE or name in NOT_SUPPORTED, result.why
     else:
@@ -144,8 +149,8 @@ def test_a_case_holds_in_every_profile_it_names(name: str, profile: str) -> None
 def test_what_is_not_supported_is_skipped_by_that_word_and_nothing_else_is() -> None:
     skipped = {
         name: why.removeprefix("not supported: ")
-        for (name, _), result in RESULTS.items()
-        for why in result.why
+        for name, profile in RUNS
+        for why in result_of(name, profile).why
         if why.startswith("not supported: ")
     }
     assert skipped == NOT_SUPPORTED

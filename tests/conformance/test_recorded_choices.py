@@ -64,7 +64,9 @@ def recordings() -> Iterator[Recording]:
             stream.now_ms += 1000
 
 
-RECORDINGS = list(recordings())
+@pytest.fixture(scope="module")
+def recorded() -> list[Recording]:
+    return list(recordings())
 
 
 def allowed(made: Recording) -> bool:
@@ -87,13 +89,15 @@ def _allowed_in(made: Recording, order: list[int]) -> bool:
     return True
 
 
-def test_every_recorded_choice_is_one_of_the_best_nodes() -> None:
-    assert len(RECORDINGS) > 300
-    assert [made.name for made in RECORDINGS if not allowed(made)] == []
+def test_every_recorded_choice_is_one_of_the_best_nodes(recorded: list[Recording]) -> None:
+    assert len(recorded) > 300
+    assert [made.name for made in recorded if not allowed(made)] == []
 
 
 @pytest.mark.parametrize("left_out", [least_allocated, balanced_allocation])
-def test_the_recordings_need_each_score(monkeypatch: pytest.MonkeyPatch, left_out: object) -> None:
+def test_the_recordings_need_each_score(
+    recorded: list[Recording], monkeypatch: pytest.MonkeyPatch, left_out: object
+) -> None:
     rest = tuple((score, weight) for score, weight in NODE_SCORES if score is not left_out)
     monkeypatch.setattr(greedy, "NODE_SCORES", rest)
-    assert not all(allowed(made) for made in RECORDINGS)
+    assert not all(allowed(made) for made in recorded)

@@ -1,6 +1,6 @@
 """The state of a cluster: what it answers, what changes it, copies, and that its history does not show."""
 
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 from hypothesis import given, settings
@@ -203,9 +203,12 @@ def test_a_pod_that_changes_and_stays_holds_its_room_once() -> None:
 @pytest.mark.parametrize("changes", [{}, {"node": "a"}, {"phase": "Running", "priority": 7}])
 def test_an_object_is_altered_as_dataclasses_replace_does(changes: dict[str, object]) -> None:
     old = pod("x", cpu=3000)
-    assert altered(old, changes) == replace(old, **changes)
-    with pytest.raises(KeyError):
-        altered(old, {"color": "red"})
+    new = altered(old, changes.items())
+    assert new == replace(old, **changes)
+    with pytest.raises(FrozenInstanceError):
+        new.node = "b"  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        altered(old, [("color", "red")])
 
 
 # --- histories

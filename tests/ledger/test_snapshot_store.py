@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from scheduling.engine.model import Node
+from scheduling.engine.past import Closed
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import fold, snapshot_store, snapshots, store
 from scheduling.ledger.cache import StateCache
@@ -224,11 +225,14 @@ class TestWhenOneIsTaken:
             taken += [number] if cache.save(stream) else []
         assert taken == kept(stream) == [4, 8, 12]
 
-    def test_larger_clusters_take_fewer(self) -> None:
+    def test_larger_clusters_and_those_with_a_long_past_take_fewer(self) -> None:
         state = ClusterState()
         for number in range(snapshot_store.OBJECTS_PER_EVENT * 3):
             state.set_node(Node(f"n{number}", ""))
         assert (snapshot_store.spacing(ClusterState()), snapshot_store.spacing(state)) == (4, 7)
+        for number in range(snapshot_store.OBJECTS_PER_EVENT * 2):
+            state.past.end(f"ml/g{number}", Closed(1, f"u{number}"))
+        assert snapshot_store.spacing(state) == 9
 
     def test_not_again_what_another_process_has_taken(self, stream: int, append: Append) -> None:
         mine, other = StateCache(1), StateCache(1)

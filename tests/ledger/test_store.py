@@ -22,7 +22,7 @@ from scheduling.ledger.events import (
     SnapshotImported,
 )
 from scheduling.ledger.signals import log_advanced
-from scheduling.ledger.store import Appended, CommandReused, ConflictingAppend, UnknownStream
+from scheduling.ledger.store import Appended, CommandReused, ConflictingAppend, Standing, UnknownStream
 from scheduling.ledger.verify import verify_chain
 from scheduling.models import Command
 from scheduling.models import Event as EventRow
@@ -109,6 +109,49 @@ def test_the_same_command_twice_happens_once(stream: int, append: Append) -> Non
     assert seqs(stream) == [1, 2, 3]
 
 
+def standing(appended: Appended) -> Standing:
+    assert appended.standing is not None
+    return appended.standing
+
+
+def test_who_appended_the_last_event_goes_on_without_asking(stream: int, append: Append) -> None:
+    first = append(OBSERVED, command_id="one")
+    with transaction.atomic():
+        second = store.append(
+            stream, standing(first), [SIMULATED], actor="user:ada", command_id="two", now=NOW - 5
+        )
+    assert (second.first, second.last, standing(second).head) == (2, 2, store.head(stream))
+    assert second.recorded[0].recorded_at == first.recorded[0].recorded_at  # it never falls
+    assert verify_chain(stream).ok
+
+
+def test_who_stands_where_the_stream_was_is_in_conflict(stream: int, append: Append) -> None:
+    first = append(OBSERVED, command_id="one")
+    append(SIMULATED, command_id="two")
+    with pytest.raises(ConflictingAppend) as conflict, transaction.atomic():
+        store.append(stream, standing(first), [OBSERVED], actor="user:ada", command_id="three", now=NOW)
+    assert (conflict.value.expected, conflict.value.actual) == (1, 2)
+    assert seqs(stream) == [1, 2]
+
+
+def test_a_repeated_command_is_one_from_wherever_it_stands(stream: int, append: Append) -> None:
+    first = append(OBSERVED, command_id="one")
+    second = append(SIMULATED, command_id="two")
+    for stands in (standing(first), standing(second)):
+        with transaction.atomic():
+            again = store.append(stream, stands, [OBSERVED], actor="user:ada", command_id="one", now=NOW)
+        assert (again.first, again.last, again.repeated, again.standing) == (1, 1, True, None)
+    assert seqs(stream) == [1, 2]
+
+
+def test_a_standing_of_another_history_is_a_conflict(stream: int, append: Append) -> None:
+    first = append(OBSERVED, command_id="one")
+    other = replace(standing(first), head=store.Head(1, bytes(32)))
+    with pytest.raises(ConflictingAppend), transaction.atomic():
+        store.append(stream, other, [SIMULATED], actor="user:ada", command_id="two", now=NOW)
+    assert seqs(stream) == [1]
+
+
 def test_a_command_id_cannot_stand_for_two_requests(stream: int, append: Append) -> None:
     append(OBSERVED, command_id="c", request="observe")
     with pytest.raises(CommandReused, match="command id 'c' was already used"):
@@ -128,7 +171,8 @@ def test_a_command_is_found_before_anything_is_decided(stream: int, append: Appe
 
 def test_a_command_without_events_is_remembered_too(stream: int, append: Append) -> None:
     append(OBSERVED)
-    assert append(command_id="c") == Appended(2, 1, repeated=False)
+    empty = append(command_id="c")
+    assert (empty.first, empty.last, empty.repeated) == (2, 1, False)
     assert append(SIMULATED, command_id="c") == Appended(2, 1, repeated=True)
     assert seqs(stream) == [1]
 

@@ -168,10 +168,15 @@ def leave(stream: int, rows: Log) -> None:
     with connection.cursor() as cursor:
         cursor.execute("delete from scheduling_event where stream_id = %s", [stream])
         marks = ", ".join(["%s"] * len(COLUMNS))
-        for row in rows:
-            times = {name: to_datetime(getattr(row, name)) for name in ("occurred_at", "recorded_at")}
-            values = [times.get(name, getattr(row, name)) for name in COLUMNS]
-            cursor.execute(f"insert into scheduling_event ({', '.join(COLUMNS)}) values ({marks})", values)
+        cursor.executemany(
+            f"insert into scheduling_event ({', '.join(COLUMNS)}) values ({marks})",
+            [
+                row._replace(
+                    occurred_at=to_datetime(row.occurred_at), recorded_at=to_datetime(row.recorded_at)
+                )
+                for row in rows
+            ],
+        )
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -251,6 +251,23 @@ def test_each_index_is_there_for_a_filter(
     assert any(f"using {part}" in plan for part in parts), plan
 
 
+def test_a_type_that_most_events_are_of_is_found_by_walking(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No index holds it, so a page may end before the log does, and says so."""
+    rare = search(cluster, Filters(type="NodeAdded"), limit=200)
+    assert rare.items and rare.looked_at == 0
+
+    monkeypatch.setattr("scheduling.selectors.event_search.COMMON_TYPES", ("NodeAdded",))
+    walked = search(cluster, Filters(type="NodeAdded"), limit=200)
+    assert ([row.seq for row in walked.items], walked.looked_at) == ([row.seq for row in rare.items], 100)
+
+    monkeypatch.setattr(event_search, "FIRST_CHUNK", 10)
+    monkeypatch.setattr(event_search, "MOST_LOOKED_AT", 10)
+    piece = search(cluster, Filters(type="NodeAdded"), limit=200)
+    assert (piece.low, piece.high, piece.next) == (91, 100, 91)
+
+
 def test_neighbours_are_the_nearest_events_that_the_filters_leave(cluster: Cluster) -> None:
     assert history.neighbours(cluster, Filters(), 50) == history.Neighbours(49, 51)
     assert history.neighbours(cluster, Filters(), 1) == history.Neighbours(None, 2)

@@ -41,7 +41,7 @@ class NodeUpdated(Event):
         return cls(new.name, new.uid, changes) if changes else None
 
     def changed(self, old: Node) -> Node:
-        return altered(old, dict(self.changes))
+        return altered(old, self.changes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class PodGroupUpdated(Event):
         return cls(new.namespace, new.name, new.uid, new.generation, changes) if changes else None
 
     def changed(self, old: PodGroup) -> PodGroup:
-        return altered(old, dict(self.changes))
+        return altered(old, self.changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class PodUpdated(Event):
         return cls(new.namespace, new.name, new.uid, changes) if changes else None
 
     def changed(self, old: Pod) -> Pod:
-        return altered(old, dict(self.changes))
+        return altered(old, self.changes)
 
 
 @dataclass(frozen=True, slots=True)

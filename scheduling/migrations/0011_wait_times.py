@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0009_pod_group_annotations'),
+        ('scheduling', '0010_event_type_of_the_rare'),
     ]
 
     operations = [
