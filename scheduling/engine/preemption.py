@@ -25,6 +25,7 @@ from scheduling.engine.change_steps import gpus
 from scheduling.engine.cuts import cut
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
+from scheduling.engine.holds import seen_by
 from scheduling.engine.model import Pod, PodGroup
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.pairwise_rules import rules
@@ -60,6 +61,8 @@ class Why(StrEnum):
     """It waits for no room: placed, running with minCount members, or a place is free for it now."""
     HELD = "held"
     """Members or the PodGroup are missing: no room would help."""
+    QUOTA = "quota"
+    """Its queue's quota holds it, whatever room there is."""
     CONFLICTED = "conflicted"
     """Its facts contradict each other, or its domain is lost."""
     UNMODELLED = "unmodelled"
@@ -111,6 +114,7 @@ def proposal(state: ClusterState, key: str) -> Proposal | None:
 
 def search(state: ClusterState, key: str) -> Proposal | NoProposal:
     """As ``proposal``, or why there is none."""
+    state = seen_by(state, key)  # what is held for the group is its to use
     refused = _needs_none(state, key)
     if refused is not None:
         return NoProposal(refused)
@@ -172,7 +176,7 @@ def _needs_none(state: ClusterState, key: str) -> Why | None:
     if made.placed:
         return Why.NOT_WAITING
     if made.verdict == Verdict.HELD:
-        return Why.HELD
+        return Why.QUOTA if made.reason == Reason.QUOTA else Why.HELD
     if made.verdict == Verdict.CONFLICTED:
         return Why.CONFLICTED
     return Why.UNMODELLED if made.reason == Reason.UNMODELLED else None

@@ -48,6 +48,7 @@ class NoHelp(StrEnum):
     FITS = "fits"
     NOT_WAITING = "not_waiting"
     HELD = "held"
+    QUOTA = "quota"
     CONFLICTED = "conflicted"
     UNMODELLED = "unmodelled"
     ZONES = "zones"
@@ -210,7 +211,7 @@ def _obstacle(state: ClusterState, key: str, refusal: Decision) -> NoHelp | None
     if refusal.placed:
         return NoHelp.FITS
     if refusal.verdict == Verdict.HELD:
-        return NoHelp.HELD
+        return NoHelp.QUOTA if refusal.reason == Reason.QUOTA else NoHelp.HELD
     if refusal.verdict == Verdict.CONFLICTED:
         return NoHelp.CONFLICTED
     if refusal.reason == Reason.UNMODELLED:

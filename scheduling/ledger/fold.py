@@ -518,7 +518,8 @@ def _record(event: _Decision, state: ClusterState, verdict: str, reason: str, do
 def _take_turn(state: ClusterState, event: _Decision, at: int, cause: int | None) -> None:
     key = f"{event.namespace}/{event.name}"
     before = state.turns.get(key)
-    since = 0 if isinstance(event, e.PodGroupPlaced) else at if before is None else before.waits_since or at
+    ends = isinstance(event, e.PodGroupPlaced | e.PodGroupSettled)
+    since = 0 if ends else (before is not None and before.waits_since) or at
     if isinstance(event, e.PodGroupUnschedulable):
         attempts = 1 if before is None else before.attempts + 1
         turn = Turn(state.seq, at, cause, attempts, at, event.lost_to, since)

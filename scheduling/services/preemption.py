@@ -53,6 +53,7 @@ WHY = {
     Why.UNKNOWN: "there is no open PodGroup of this name",
     Why.NOT_WAITING: "it waits for no room: it runs, or there is a place for it now",
     Why.HELD: "members are missing, so no room would help",
+    Why.QUOTA: "the quota of its queue holds it, whatever room there is",
     Why.CONFLICTED: "its facts contradict each other, so no room would help",
     Why.UNMODELLED: "it uses what the console does not model, so no fit is claimed",
     Why.ZONES: "its domains are NUMA zones, in which preemption does not look",

@@ -201,6 +201,7 @@ OBSTACLES: dict[NoHelp, str] = {
     NoHelp.FITS: "it fits as things are: the next cycle places it",
     NoHelp.NOT_WAITING: "it waits for nothing",
     NoHelp.HELD: "members or the PodGroup are missing; nodes do not help",
+    NoHelp.QUOTA: "the quota of its queue holds it, whatever room there is",
     NoHelp.CONFLICTED: "its facts contradict each other or its domain is lost; nodes do not help",
     NoHelp.UNMODELLED: "members use what is not modelled here: no plan can be proved",
     NoHelp.ZONES: "it asks for one NUMA zone, and node types tell none",

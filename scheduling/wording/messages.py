@@ -140,6 +140,7 @@ SENTENCES = (
     _("there is no open PodGroup of this name"),
     _("it waits for no room: it runs, or there is a place for it now"),
     _("members are missing, so no room would help"),
+    _("the quota of its queue holds it, whatever room there is"),
     _("its facts contradict each other, so no room would help"),
     _("it uses what the console does not model, so no fit is claimed"),
     _("its domains are NUMA zones, in which preemption does not look"),

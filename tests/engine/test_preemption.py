@@ -23,6 +23,8 @@ from scheduling.engine.preemption import (
 )
 from scheduling.engine.preemption_changes import Change, Outdated, outdated
 from scheduling.engine.preemption_records import Cost
+from scheduling.engine.queues import Queue
+from scheduling.engine.reservations import Reservation
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from tests.engine.builders import RACK, ZONE, cluster, gang, members, node, pod
@@ -230,6 +232,40 @@ def test_what_fits_in_no_domain_even_without_them_is_proved() -> None:
         node("n1", "r1", gpu=4), node("n2", "r2", gpu=4), holder("a", "n1"), holder("b", "n2"),
         waiting_group(2),
     )  # fmt: skip
+
+    assert why(state) is Why.TOO_LITTLE
+
+
+def test_a_quota_is_no_room_that_others_could_make() -> None:
+    state = cluster(
+        node("n1", gpu=4),
+        holder("low", "n1"),
+        gang("g", 1, priority=5, queue="small"),
+        pod("g-0", "g", gpu=4),
+    )
+    state.records.put(Queue("small", quota=2))
+
+    assert why(state) is Why.QUOTA
+
+
+def test_room_that_is_held_for_the_group_is_not_made_by_ending_others() -> None:
+    """Half of the room is held for it, so the smaller of the two others does."""
+    state = cluster(
+        node("n1", gpu=8), holder("small", "n1", gpu=2), holder("large", "n1", gpu=4), waiting_group(2, gpu=2)
+    )
+    held = Reservation("r", RACK, "r1", "group", KEY, (("n1", ((("nvidia.com/gpu"), 2),)),), None, 1)
+    state.reserve(held)
+    made = search(state, KEY)
+
+    assert isinstance(made, Proposal)
+    assert [victim.key for victim in made.victims] == ["ml/small"]
+
+
+def test_room_that_is_held_for_others_stays_theirs_when_victims_go() -> None:
+    state = cluster(node("n1", gpu=4), holder("low", "n1", gpu=2), waiting_group(gpu=4))
+    state.reserve(
+        Reservation("r", RACK, "r1", "namespace", "other", (("n1", (("nvidia.com/gpu", 2),)),), None, 1)
+    )
 
     assert why(state) is Why.TOO_LITTLE
 

@@ -16,6 +16,7 @@ from scheduling.engine.decide import decide
 from scheduling.engine.growth import TYPE_LABEL, grown, new_nodes, room_to_grow
 from scheduling.engine.model import Taint
 from scheduling.engine.node_types import Growth, NewNodes, NodeType, ScaleUpOption
+from scheduling.engine.queues import Queue
 from scheduling.engine.scale_up import NoHelp, NotThisType, ScaleUp, fewer_do, fits_after, scale_up
 from scheduling.engine.state import ClusterState
 from tests.engine.builders import DEVICE_TAINT, GPU, RACK, ZONE, basic, cluster, gang, members, node, pod
@@ -247,6 +248,13 @@ def test_nodes_that_carry_the_label_of_the_type_use_its_growth_up() -> None:
 )  # fmt: skip
 def test_groups_that_no_node_can_help_are_told_apart(state: ClusterState, why: NoHelp) -> None:
     assert scale_up(with_types(state, kind()), [KEY]) == ScaleUp(obstacle=why, group=KEY)
+
+
+def test_nodes_do_not_help_against_a_quota() -> None:
+    state = with_types(cluster(gang("g", 1, queue="small"), members("g", 1, gpu=4)), kind())
+    state.records.put(Queue("small", quota=2))
+
+    assert scale_up(state, [KEY]) == ScaleUp(obstacle=NoHelp.QUOTA, group=KEY)
 
 
 def test_without_types_nothing_can_be_planned() -> None:

@@ -14,11 +14,12 @@ from scheduling.engine.model import Node, Pod, PodGroup
 from scheduling.engine.preemption import Why, search
 from scheduling.engine.preemption_changes import Change
 from scheduling.engine.preemption_records import PreemptionPlan, PreemptionTried
+from scheduling.engine.queues import Queue
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import events as e
 from scheduling.ledger import fold, snapshots
-from scheduling.services import cycles, preemption, workloads
+from scheduling.services import cycles, holding, preemption, preemption_tending, workloads
 from scheduling.services.conformance.stream import MemoryStream
 from scheduling.services.deciding import decided
 from scheduling.services.preemption import (
@@ -64,7 +65,7 @@ def stream(*things: Any, mode: str = "simulated") -> MemoryStream:
 
 def tend(made: MemoryStream, later: int = 0) -> list[e.Event]:
     """What follows at that many milliseconds after the beginning, committed."""
-    news, _ = tended(made.state, made.now_ms + later)
+    news, _ = tended(made.state, made.now_ms + later, [preemption_tending])
     events = [followed.event for followed in news]
     made.commit(events)
     return events
@@ -539,6 +540,7 @@ def test_an_automatic_policy_acts_in_the_cycle_after_its_decisions(make: Any, ta
         made_of.node("n1", gpu=4), made_of.gang("low", 1, priority=0), made_of.pod("low-0", "low", gpu=4)
     )
     cycles.run_cycle(cluster.pk)
+    holding.define_queue(cluster=cluster, queue=Queue("prod"), actor="admin")
     preemption.set_policy(cluster=cluster, mode="automatic", queues=["prod"], actor="admin")
     manifest = made_of.gang("g", 1, priority=5)
     manifest["metadata"]["annotations"] = {"tas-console/queue": "prod"}
