@@ -31,8 +31,10 @@ from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.pairwise_rules import rules
 from scheduling.engine.preemption_records import Cost, Victim
 from scheduling.engine.preemption_room import Room
-from scheduling.engine.preemption_search import Atom, Budget, Domain, Trial, atom, cost
+from scheduling.engine.preemption_search import Atom, Budget, Domain, atom, cost
+from scheduling.engine.preemption_trials import ByDecision, ByRoom, Trial
 from scheduling.engine.queue import waiting
+from scheduling.engine.quota import Allowance, allowance
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.engine.roster import Roster, roster
 from scheduling.engine.state import ClusterState
@@ -193,6 +195,7 @@ class _Search:
         self._number = dict(zip(where.index.names, numbers, strict=True))
         self._kinds = who.kinds()
         self._between = rules(state, who) is not None
+        self._quota = allowance(state, who) != Allowance()
         self._exact = len(self._kinds) == 1 and not self._between
         self._budget = Budget(OPERATIONS)
         self._proved = not any(pod.shape.pod_affinity for pod in who.waiting)
@@ -270,8 +273,15 @@ class _Search:
         if self._exact:
             return Domain(lambda: self._room(names), atoms, limits, self._budget)
         model = Domain(lambda: self._room(names, alike=True), atoms, limits, Budget(_MODEL))
-        trial = Trial(self._cut(self._index.domains[number]), self._who.key)
-        return Domain(lambda: self._room(names), atoms, limits, self._budget, trial, model)
+        return Domain(lambda: self._room(names), atoms, limits, self._budget, self._trial(number), model)
+
+    def _trial(self, number: int) -> Trial:
+        if self._between or self._quota:
+            return ByDecision(self._cut(self._index.domains[number]), self._who.key)
+        rows = self._index.order[self._index.slice(number)]
+        bars = [self._state.bars(kind.eligibility)[rows] for kind in self._kinds]
+        where = self._index.only(number).by_position()
+        return ByRoom(where, self._kinds, bars, self._who.missing)
 
     def _room(self, names: Sequence[str], *, alike: bool = False) -> Room:
         return Room(self._state, self._kinds, names, self._who.missing, alike=alike)

@@ -14,19 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from scheduling.engine.change_steps import gpus
-from scheduling.engine.decide import decide
 from scheduling.engine.model import Pod
 from scheduling.engine.preemption_records import Cost
 from scheduling.engine.preemption_room import Fewest, Footprint, Room
-from scheduling.engine.reasons import Verdict
-from scheduling.engine.state import ClusterState
+from scheduling.engine.preemption_trials import Trial
 
 _SMALL = 14
 """Of so few atoms the best by priority, age and name is found too, not only one of the cheapest."""
-
-_DECIDED, _OF_A_NODE = 300, 2
-"""Operations that a decision counts for, and each node of it besides."""
-
 
 _SHARE = 5040
 """Costs are shared out among members in such parts, to compare them in whole numbers."""
@@ -102,7 +96,7 @@ class Budget:
 class Domain:
     """One domain and what may go in it. ``limits``: of each elastic gang, members beyond its minCount.
 
-    Where counting is not exact, ``trial`` decides on the state with pods taken out, and ``model`` is the
+    Where counting is not exact, ``trial`` tells whether the group fits with pods taken out, and ``model`` is the
     same domain for members that all ask for as much as any: a plan for them is one to begin with.
     """
 
@@ -181,7 +175,8 @@ class Domain:
         if self._trial is None:
             return True
         self._budget.left -= self._trial.price
-        return self._trial.places([pod for place in sorted(self._taken) for pod in self._atoms[place].pods])
+        gone = (pod for place in sorted(self._taken) for pod in self._atoms[place].pods)
+        return self._trial.places(gone, self._now)
 
     def _offer(self, made: bool) -> None:
         """What is thought away now, if it is a plan and better than the best; then nothing is."""
@@ -442,34 +437,3 @@ class Domain:
 
 def _amounts(footprint: Footprint) -> Iterator[tuple[int, ...]]:
     return (amounts for _, amounts in footprint)
-
-
-class Trial:
-    """Decides about the group on a state from which pods are taken out, each set of them once. ``sure``:
-    whether every refusal was a proof.
-    """
-
-    def __init__(self, state: ClusterState, key: str) -> None:
-        self._state = state.fork()
-        self._key = key
-        self._gone: dict[str, Pod] = {}
-        self._known: dict[frozenset[str], bool] = {}
-        self.sure = True
-
-    @property
-    def price(self) -> int:
-        return _DECIDED + _OF_A_NODE * len(self._state.nodes)
-
-    def places(self, gone: Sequence[Pod]) -> bool:
-        wanted = {pod.uid: pod for pod in gone if pod.uid in self._gone or pod.uid in self._state.pods}
-        known = frozenset(wanted)
-        if known not in self._known:
-            for uid in self._gone.keys() - wanted.keys():
-                self._state.set_pod(self._gone[uid])
-            for uid in wanted.keys() - self._gone.keys():
-                self._state.remove_pod(uid)
-            self._gone = wanted
-            made = decide(self._state, self._key)
-            self._known[known] = made.placed
-            self.sure &= made.placed or made.verdict == Verdict.PROVED_INFEASIBLE
-        return self._known[known]

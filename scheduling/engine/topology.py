@@ -7,7 +7,7 @@ at least one node (it would answer an element, not 0, for an empty one).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -65,6 +65,11 @@ class TopologyIndex:
             at=np.where(self.at == domain, 0, -1),
             straight=False,
         )
+
+    def by_position(self) -> TopologyIndex:
+        """The same for columns that have a value for each position, in order, and for no other node."""
+        positions = np.arange(len(self.order))
+        return replace(self, order=positions, at=self.of, straight=True)
 
     def together(self) -> TopologyIndex:
         """All domains as one, named "": the nodes that carry the key, wherever they are."""
