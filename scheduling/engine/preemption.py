@@ -237,9 +237,16 @@ class _Search:
         best: tuple[Atom, ...] | None = None
         inside = self._by_domain(atoms)
         domains = [self._domain(number, inside[number], limits) for number in self._possible(atoms, inside)]
-        ranked = [(each.least(), number, each) for number, each in enumerate(domains) if each.possible]
+        ranked = [
+            (each.least(), each.promise, number, each) for number, each in enumerate(domains) if each.possible
+        ]
+        ranked.sort(key=lambda entry: entry[:3])
+        for least, _, _, domain in ranked:  # a good plan known early is what lets others be passed over
+            if (best is not None and least >= cost(best)) or self._budget.left < OPERATIONS // 2:
+                break
+            best = domain.begin(best) or best
         ties = 0
-        for least, _, domain in sorted(ranked, key=lambda entry: entry[:2]):
+        for least, _, _, domain in ranked:
             no_cheaper = best is not None and least >= cost(best)
             if best is not None and (least > cost(best) or ties >= _TIES):
                 break

@@ -12,6 +12,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from scheduling.engine.change_steps import gpus
 from scheduling.engine.model import Pod
@@ -115,6 +116,8 @@ class Domain:
         self._budget = budget
         self._now, self._hope = make(), make()
         self._exact = trial is None
+        self._begun = False
+        self._charged = 0
         # A group before its members: when it goes, they do.
         self._atoms = sorted(atoms, key=lambda each: (each.group, not each.whole, each.order))
         self._prints = [self._now.footprint(each.pods) for each in self._atoms]
@@ -145,18 +148,36 @@ class Domain:
         """No plan in this domain costs less."""
         return self._bound(Cost(0, 0, 0, 0))
 
-    def search(self, known: tuple[Atom, ...] | None) -> Found:
-        """Something better than ``known``, the best plan of other domains."""
+    @cached_property
+    def promise(self) -> tuple[bool, Cost]:
+        """The less, the cheaper a plan is likely to be: what it would cost for members that are all alike,
+        where one was found; else, and where counting is exact, the least that any costs.
+        """
+        plan = self._model.start if self._model is not None else None
+        return (plan is None, self.least() if plan is None else cost(plan))
+
+    @cached_property
+    def start(self) -> tuple[Atom, ...] | None:
+        """A plan to begin with, whatever other domains have."""
+        return self.begin(None) if self.possible else None
+
+    def begin(self, known: tuple[Atom, ...] | None) -> tuple[Atom, ...] | None:
+        """A plan to begin with, if it is better than ``known``, the best of other domains."""
+        self._begun = True
         self._best = known
         if self._model is None:
             self._offer(self._by_node())
             self._offer(self._reprieved())
-        else:
-            self._offer(self._modelled(self._model))
-            if self._best is known:
-                self._offer(self._reprieved())
+        elif not self._offer(self._modelled(self._model)):
+            self._offer(self._reprieved())
+        return self._best if self._best is not known else None
+
+    def search(self, known: tuple[Atom, ...] | None) -> Found:
+        """Something better than ``known``, the best plan of all domains so far."""
+        better = None if self._begun else self.begin(known)
+        self._best = start = better or known
         proved = self._branch()
-        better = self._best if self._best is not known else None
+        better = self._best if self._best is not start else better
         return Found(better, proved and (self._trial is None or self._trial.sure))
 
     # --- what is thought away
@@ -178,13 +199,16 @@ class Domain:
         gone = (pod for place in sorted(self._taken) for pod in self._atoms[place].pods)
         return self._trial.places(gone, self._now)
 
-    def _offer(self, made: bool) -> None:
-        """What is thought away now, if it is a plan and better than the best; then nothing is."""
+    def _offer(self, made: bool) -> bool:
+        """What is thought away now, if it is a plan and better than the best; then nothing is. Whether it is
+        a plan.
+        """
         plan = tuple(self._atoms[place] for place in sorted(self._taken))
         if made and plan and (self._best is None or order(plan) < order(self._best)):
             self._best = plan
         for place in sorted(self._taken):
             self._back(place)
+        return made and bool(plan)
 
     def _legal(self, place: int) -> bool:
         """No member of a group that goes, and no more members of an elastic gang than it can spare."""
@@ -215,7 +239,8 @@ class Domain:
         )
 
     def _modelled(self, model: Domain) -> bool:
-        found = model.search(None).atoms
+        """The plan for members that are all alike, less what need not go."""
+        found = model.start
         for place, each in enumerate(self._atoms):
             if found is not None and each in found:
                 self._take(place)
@@ -356,6 +381,7 @@ class Domain:
     def _branch(self) -> bool:
         """Whether everything was gone through that could be better than the best plan."""
         self._small = len(self._atoms) <= _SMALL
+        self._charged = self._now.changes + self._hope.changes
         # The cheapest first, but a group beside its members, so that one tells what becomes of the others.
         first = {
             each.group: (each.whole, each.gpus, each.members, footprint, each.priority, -each.created)
@@ -379,7 +405,6 @@ class Domain:
             if self._best is None or order(plan) < order(self._best):
                 self._best = tuple(plan)
             return True
-        before = self._now.changes + self._hope.changes
         excluded: list[int] = []
         through = True
         place = start
@@ -400,8 +425,8 @@ class Domain:
                 self._exclude(queue[place], excluded)
                 place += 1
             changes = self._now.changes + self._hope.changes
-            self._budget.left -= 4 + changes - before
-            before = changes
+            self._budget.left -= 4 + changes - self._charged
+            self._charged = changes
         for number in excluded:
             self._hope.change(self._prints[number], 1)
         return through
