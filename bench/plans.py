@@ -7,7 +7,8 @@ victim left out it must not. In small cases every cheaper choice is carried out 
 closing JSON line:
 
 ``preemption_2000_700_s``: seconds of processor time to find victims in 2,000 nodes among 700 groups that may
-go, the slowest median of three kinds of clusters.
+go, the slowest median of three kinds of clusters; the rows are of processor time too. What passed on the
+clock is told in a note for each kind.
 ``scale_up_plans_that_hold``, ``preemption_plans_that_hold``: share of 200 random waiting groups each.
 ``plans_minimal``: share of the small cases of both in which nothing smaller or cheaper does.
 """
@@ -15,12 +16,11 @@ go, the slowest median of three kinds of clusters.
 import time
 from random import Random
 
-from scheduling.engine.preemption import Proposal, search
-
 from bench import Figures, Row
 from bench._clusters import NODE, RACK, shape
 from bench._plans import Tally, preemption_verdict, scale_up_verdict, tally
 from scheduling.engine.model import TAS_GATES, Node, Pod, PodGroup
+from scheduling.engine.preemption import Proposal, search
 from scheduling.engine.state import ClusterState
 
 PLANS = 200
@@ -92,17 +92,21 @@ def full_cluster(kind: str, seed: int) -> ClusterState:
 def speed(answer: Figures) -> None:
     medians = []
     for kind in ("alike", "elastic", "mixed"):
-        samples, proved, found = [], 0, 0
+        samples, clock, proved, found = [], [], 0, 0
         for seed in range(ROUNDS):
             state = full_cluster(kind, seed)
-            began = time.process_time()
+            began, on_the_clock = time.process_time(), time.perf_counter()
             made = search(state, KEY)
             samples.append((time.process_time() - began) * 1000)
+            clock.append((time.perf_counter() - on_the_clock) * 1000)
             found += isinstance(made, Proposal)
             proved += isinstance(made, Proposal) and made.proved_smallest
         answer.add(f"victims among {VICTIMS} groups, {kind}", samples)
         medians.append(Row(kind, samples).median)
-        answer.notes.append(f"{kind}: {found} of {ROUNDS} with a proposal, {proved} proved the cheapest")
+        answer.notes.append(
+            f"{kind}: {found} of {ROUNDS} with a proposal, {proved} proved the cheapest; "
+            f"median on the clock {Row(kind, clock).median:.0f} ms"
+        )
     answer.figures["preemption_2000_700_s"] = max(medians) / 1000
 
 

@@ -278,9 +278,9 @@ class _Search:
     def _domain(self, number: int, atoms: Sequence[Atom], limits: dict[str, int]) -> Domain:
         names = self._index.names[self._index.slice(number)]
         if self._exact:
-            return Domain(lambda: self._room(names), atoms, limits, self._budget)
-        model = Domain(lambda: self._room(names, alike=True), atoms, limits, Budget(_MODEL))
-        return Domain(lambda: self._room(names), atoms, limits, self._budget, self._trial(number), model)
+            return Domain(self._room(names), atoms, limits, self._budget)
+        model = Domain(self._room(names, alike=True), atoms, limits, Budget(_MODEL))
+        return Domain(self._room(names), atoms, limits, self._budget, self._trial(number), model)
 
     def _trial(self, number: int) -> Trial:
         if self._between or self._quota:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from copy import copy
 from itertools import accumulate
+from operator import add, sub
 
 from scheduling.engine.columns import AMOUNT_LIMIT
 from scheduling.engine.eligibility import Bar
 from scheduling.engine.model import Pod
-from scheduling.engine.roster import Kind
+from scheduling.engine.roster import Kind, Requests
 from scheduling.engine.shapes import COUNT_LIMIT
 from scheduling.engine.state import ClusterState
 
@@ -35,6 +37,9 @@ class Room:
         *,
         alike: bool = False,
     ) -> None:
+        self._known: dict[Requests, tuple[int, ...]] = {}
+        self._gpu: int | None = None
+        self._gpus = self._asked = 0
         self.missing = missing
         self.changes = 0
         self.place = {name: number for number, name in enumerate(names)}
@@ -70,6 +75,13 @@ class Room:
         self.caps = [[self._cap(kind, node) for node in range(len(rows))] for kind in range(len(self.asks))]
         self.totals = [sum(caps) for caps in self.caps]
 
+    def copy(self) -> Room:
+        """The same room, to be changed apart."""
+        other = copy(self)
+        other.free, other.totals = self.free.copy(), self.totals.copy()  # rows of ``free`` are never written
+        other.caps = [caps.copy() for caps in self.caps]
+        return other
+
     def _cap(self, kind: int, node: int) -> int:
         if not self.open[kind][node]:
             return 0
@@ -81,33 +93,50 @@ class Room:
 
     def footprint(self, pods: Iterable[Pod]) -> Footprint:
         """What the pods hold on nodes of the domain that members may use; nothing of it may be asked for."""
-        held: dict[int, list[int]] = {}
+        held: dict[int, tuple[int, ...]] = {}
         for pod in pods:
             node = self.place.get(pod.node)
             if node is None or not self.usable[node]:
                 continue
-            requests = dict(pod.shape.requests)
-            amounts = [min(requests.get(resource, 0), AMOUNT_LIMIT) for resource in self.resources]
+            amounts = self._amounts(pod.shape.requests)
             if any(amounts):
-                known = held.setdefault(node, [0] * len(amounts))
-                held[node] = [one + other for one, other in zip(known, amounts, strict=True)]
-        return tuple((node, tuple(amounts)) for node, amounts in sorted(held.items()))
+                known = held.get(node)
+                held[node] = amounts if known is None else tuple(map(add, known, amounts))
+        return tuple(sorted(held.items()))
+
+    def _amounts(self, requests: Requests) -> tuple[int, ...]:
+        known = self._known.get(requests)
+        if known is None:
+            asked = dict(requests)
+            known = tuple(min(asked.get(resource, 0), AMOUNT_LIMIT) for resource in self.resources)
+            self._known[requests] = known
+        return known
+
+    def given(self, pods: Iterable[Pod]) -> list[int]:
+        """GPUs that each of the pods holds on nodes of the domain that members may use; see ``devices``."""
+        gpu, place = self._gpu, self.place
+        if gpu is None:
+            return []
+        return [
+            self._amounts(pod.shape.requests)[gpu]
+            for pod in pods
+            if pod.node in place and self.usable[place[pod.node]]
+        ]
 
     def change(self, footprint: Footprint, sign: int) -> None:
         """Think what is there away (1), or put it back (-1)."""
-        gpu = self._gpu
+        gpu, gpus, totals = self._gpu, self._gpus, self.totals
+        moved = add if sign > 0 else sub
         for node, amounts in footprint:
-            free = self.free[node]
+            before = self.free[node]
+            self.free[node] = free = list(map(moved, before, amounts))
             if gpu is not None:
-                self._gpus -= max(0, free[gpu])
-            for place, amount in enumerate(amounts):
-                free[place] += sign * amount
-            if gpu is not None:
-                self._gpus += max(0, free[gpu])
+                gpus += max(0, free[gpu]) - max(0, before[gpu])
             for kind, caps in enumerate(self.caps):
                 cap = self._cap(kind, node)
-                self.totals[kind] += cap - caps[node]
+                totals[kind] += cap - caps[node]
                 caps[node] = cap
+        self._gpus = gpus
         self.changes += len(footprint)
 
     @property
@@ -148,7 +177,7 @@ class Room:
             for _ in range(wanted)
         )
         self._asked = sum(asked[: self.missing])
-        self._gpus: int = sum(
+        self._gpus = sum(
             max(0, free[gpu]) for free, usable in zip(self.free, self.usable, strict=True) if usable
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -97,13 +97,13 @@ class Budget:
 class Domain:
     """One domain and what may go in it. ``limits``: of each elastic gang, members beyond its minCount.
 
-    Where counting is not exact, ``trial`` tells whether the group fits with pods taken out, and ``model`` is the
-    same domain for members that all ask for as much as any: a plan for them is one to begin with.
+    Where counting is not exact, ``trial`` tells whether the group fits with pods taken out, and ``model`` is
+    the same domain for members that all ask for as much as any: a plan for them is one to begin with.
     """
 
     def __init__(
         self,
-        make: Callable[[], Room],
+        room: Room,
         atoms: Sequence[Atom],
         limits: dict[str, int],
         budget: Budget,
@@ -114,7 +114,7 @@ class Domain:
         self._limits = limits
         self._trial = trial
         self._budget = budget
-        self._now, self._hope = make(), make()
+        self._now, self._hope = room, room.copy()
         self._exact = trial is None
         self._begun = False
         self._charged = 0
@@ -349,10 +349,19 @@ class Domain:
     # --- and a better one
 
     def _prepare(self) -> None:
-        """How much a group, and a pod, can help at most: to bound how many must go."""
-        gains = [most - now for most, now in zip(self._hope.caps[0], self._now.caps[0], strict=True)]
+        """How much a group, and a pod, can help at most, in members that fit or, where these are not counted
+        exactly, in GPUs: to bound how many must go.
+        """
         by_group: Counter[str] = Counter()
         pods: list[int] = []
+        if not self._exact:
+            for place in self._reach():
+                given = self._now.given(self._atoms[place].pods)
+                by_group[self._atoms[place].group] += sum(given)
+                pods += given
+            self._groups, self._members = Fewest(by_group.values()), Fewest(pods)
+            return
+        gains = [most - now for most, now in zip(self._hope.caps[0], self._now.caps[0], strict=True)]
         for place in self._reach():
             each, footprint = self._atoms[place], self._prints[place]
             by_group[each.group] += sum(gains[node] for node, _ in footprint)
@@ -366,14 +375,13 @@ class Domain:
         """No plan that goes on from what is thought away now costs less."""
         if self._now.enough and self._exact:
             return spent
-        if not self._exact:
-            return Cost(spent.ends, spent.gpus + self._now.devices(self._hope), spent.groups, spent.members)
-        left = self._now.short
+        devices = self._now.devices(self._hope)
+        left = self._now.short if self._exact else devices
         gone = [self._atoms[place] for place in self._taken]
         again = {each.group for each in gone if not each.whole}  # they may give more at no new group
         return Cost(
             spent.ends,
-            spent.gpus + self._now.devices(self._hope),
+            spent.gpus + devices,
             spent.groups + max(0, self._groups.to(left) - len(again)),
             spent.members + self._members.to(left),
         )

@@ -45,7 +45,9 @@ class ByRoom:
     nodes of ``bars`` (per kind, per node) in this order.
     """
 
-    def __init__(self, where: TopologyIndex, kinds: Sequence[Kind], bars: Sequence[Bars], missing: int) -> None:
+    def __init__(
+        self, where: TopologyIndex, kinds: Sequence[Kind], bars: Sequence[Bars], missing: int
+    ) -> None:
         nothing = np.zeros(len(where.order), np.int64)
         self._empty = Field(where, kinds, bars, {}, [nothing] * len(kinds))
         self._bars = bars

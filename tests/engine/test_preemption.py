@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.plans import KEY as BENCH_KEY
+from bench.plans import full_cluster
 from scheduling.engine.decide import decide
 from scheduling.engine.model import NumaZone, Pod
 from scheduling.engine.numa_names import NUMA_KEY
@@ -398,6 +400,14 @@ def test_many_victims_in_one_domain_are_searched_within_the_budget_and_none_can_
 
     assert made.cost.groups == 60
     holds(state, made)
+
+
+def test_the_cheapest_of_many_domains_is_found_whichever_is_looked_at_first() -> None:
+    """Two groups hold exactly the 96 GPUs that the members ask for, in few of 50 racks."""
+    made = search(full_cluster("mixed", 0), BENCH_KEY)
+
+    assert isinstance(made, Proposal)
+    assert (made.cost.gpus, made.cost.groups) == (96, 2)
 
 
 # ---------------------------------------------------------------- whether it still holds
