@@ -45,7 +45,7 @@ OPERATIONS = 120_000
 
 
 _MODEL = 20_000
-"""Of these, what may be spent on a domain as it would be for equal members."""
+"""Beside these, what may be spent on a plan for each domain as it would be for equal members."""
 
 
 _TIES = 8

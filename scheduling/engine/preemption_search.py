@@ -2,8 +2,9 @@
 
 First a plan is built: everything that may go is thought away and put back, the dearest first, as long as the
 group still fits, as kube-scheduler reprieves victims; for members of one shape also node by node from what
-is there. Then branch and bound looks for a cheaper one. It stops after so many operations, never after so
-much time: the same state gives the same plan. ``Found.proved`` tells whether it went through to the end.
+is there. Where domains are many, such plans are built in the most promising ones before any is searched.
+Then branch and bound looks for a cheaper one. It stops after so many operations, never after so much time:
+the same state gives the same plan. ``Found.proved`` tells whether it went through to the end.
 """
 
 from __future__ import annotations
