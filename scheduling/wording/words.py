@@ -180,6 +180,22 @@ EVENT_TYPES: dict[str, Any] = {
     "ReservationReleased": _("reservation released"),
     "QueueDefined": _("queue defined"),
     "QueueRemoved": _("queue removed"),
+    "PreemptionPolicyChanged": _("preemption policy changed"),
+    "PreemptionPlanned": _("preemption proposed"),
+    "PreemptionNotFound": _("no preemption found"),
+    "PreemptionApproved": _("preemption approved"),
+    "PreemptionRejected": _("preemption rejected"),
+    "PreemptionExpired": _("preemption expired"),
+    "PreemptionCompleted": _("preemption completed"),
+    "MemberEvicted": _("member evicted"),
+    "StickyWaitStarted": _("domain-sticky wait began"),
+    "StickyWaitEnded": _("domain-sticky wait ended"),
+    "WaitDeadlineSet": _("wait deadline set"),
+    "WaitDeadlineExpired": _("wait deadline passed"),
+    "WaitDeadlineLifted": _("wait deadline lifted"),
+    "WaitPolicyChanged": _("default wait deadline changed"),
+    "DomainMarkedLost": _("domain marked lost"),
+    "DomainMarkTakenBack": _("mark of a lost domain taken back"),
 }
 
 RELEASE_REASONS: dict[str, Any] = {
@@ -197,22 +213,6 @@ HOLDERS: dict[str, Any] = {
 QUEUE_ORDERS: dict[str, Any] = {
     "strict": pgettext_lazy("queue order", "strict"),
     "fair": pgettext_lazy("queue order", "fair"),
-    "PreemptionPolicyChanged": _("preemption policy changed"),
-    "PreemptionPlanned": _("preemption proposed"),
-    "PreemptionNotFound": _("no preemption found"),
-    "PreemptionApproved": _("preemption approved"),
-    "PreemptionRejected": _("preemption rejected"),
-    "PreemptionExpired": _("preemption expired"),
-    "PreemptionCompleted": _("preemption completed"),
-    "MemberEvicted": _("member evicted"),
-    "StickyWaitStarted": _("domain-sticky wait began"),
-    "StickyWaitEnded": _("domain-sticky wait ended"),
-    "WaitDeadlineSet": _("wait deadline set"),
-    "WaitDeadlineExpired": _("wait deadline passed"),
-    "WaitDeadlineLifted": _("wait deadline lifted"),
-    "WaitPolicyChanged": _("default wait deadline changed"),
-    "DomainMarkedLost": _("domain marked lost"),
-    "DomainMarkTakenBack": _("mark of a lost domain taken back"),
 }
 
 CLOSE_REASONS: dict[str, Any] = {
