@@ -127,6 +127,7 @@ SENTENCES = (
     _("%(domain)s has room for %(number)s of %(need)s such members now"),
     _("PodGroup %(key)s has %(number)s members, not %(need)s"),
     _("room is held for it: release %(names)s first"),
+    _("the preemption policy names it: change that first"),
     _("a fair queue shares by its quota, so it needs one above 0"),
     _("preemption is off in this cluster: its policy allows none"),
     _("proposal %(value)s for it is open already"),
