@@ -99,6 +99,7 @@ SENTENCES = (
     _("the open plan %(name)s is for it already"),
     _("the open plan %(name)s needs it"),
     _("a group that it is for has ended or was made anew: plan again"),
+    _("fewer nodes do now: plan again"),
     _("with these nodes the groups would not all run any more: plan again"),
     _("%(value)s may grow by %(number)s nodes of %(name)s now: plan again"),
     _("%(number)s nodes: 0 to %(most)s"),
