@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from random import Random
 
-from scheduling.engine.preemption_records import PROPOSE, Cost, Victim
-
 from scheduling.engine.change_steps import gpus
 from scheduling.engine.growth import new_nodes
 from scheduling.engine.model import TAS_GATES, Eligibility, Node, Pod, PodGroup, Shape, Taint, Toleration
 from scheduling.engine.node_types import SIMULATED, Growth, NewNodes, NodeType, ScaleUpOption
+from scheduling.engine.preemption_records import PROPOSE, Cost, Victim
 from scheduling.engine.queue import waiting
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState

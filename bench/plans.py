@@ -15,12 +15,11 @@ go, the slowest median of three kinds of clusters.
 import time
 from random import Random
 
-from scheduling.engine.preemption import Proposal, search
-
 from bench import Figures, Row
 from bench._clusters import NODE, RACK, shape
 from bench._plans import Tally, preemption_verdict, scale_up_verdict, tally
 from scheduling.engine.model import TAS_GATES, Node, Pod, PodGroup
+from scheduling.engine.preemption import Proposal, search
 from scheduling.engine.state import ClusterState
 
 PLANS = 200
