@@ -117,7 +117,9 @@ def define_queue(
 def remove_queue(
     request: HttpRequest, cluster: str, name: str, idempotency_key: IdempotencyKey = ""
 ) -> OutcomeOut:
-    """Groups that name it are in no queue then. Refused while a reservation is held for it."""
+    """Groups that name it are in no queue then. Refused while a reservation is held for it
+    or the preemption policy names it.
+    """
     done = services.remove_queue(
         cluster=find_cluster(cluster),
         name=name,

@@ -16,12 +16,15 @@ from scheduling.kube.names import label_key_problem
 from scheduling.ledger import fold
 from scheduling.ledger.events import Event, PodAdded, PodGroupCreated
 from scheduling.models import Cluster
-from scheduling.services.execute import Outcome, execute, now_ms
-from scheduling.services.importing import next_generation
+from scheduling.services import spreading
+from scheduling.services.execute import Outcome, now_ms
+from scheduling.services.importing import next_generation as following
 from scheduling.services.members import closing_events, only_simulated, open_group, replacement
 from scheduling.services.numa import zone_problems
 from scheduling.services.problems import FORBIDDEN, INVALID, Problem, Refused
 from scheduling.services.state import state_of
+from scheduling.services.submitting import Submission
+from scheduling.services.workloads import submitted
 
 LONGEST_CHECKPOINT = 1_024
 
@@ -53,8 +56,13 @@ class Forecast:
 
 
 def next_generation_events(state: ClusterState, key: str, wanted: NextGeneration, now_ms: int) -> list[Event]:
-    """The members of the open generation end with it and are made anew, on no node. Raises Refused; paths are
-    the fields of ``NextGeneration``.
+    """Those of ``next_generation``. Raises Refused."""
+    return next_generation(state, key, wanted, now_ms).events
+
+
+def next_generation(state: ClusterState, key: str, wanted: NextGeneration, now_ms: int) -> Submission:
+    """The members of the open generation end with it and are made anew, on no node. What topology spread
+    leaves is asked as for a new group. Raises Refused; paths are the fields of ``NextGeneration``.
     """
     only_simulated(state, "delete the PodGroup in the cluster and create it anew there")
     old = open_group(state, key)
@@ -63,8 +71,8 @@ def next_generation_events(state: ClusterState, key: str, wanted: NextGeneration
     problems = _problems(state, old, group, wanted, len(members))
     if problems:
         raise Refused(problems)
-    new = next_generation(state, replace(group, uid="", created=0), old, now_ms)
-    return [
+    new = following(state, replace(group, uid="", created=0), old, now_ms)
+    events: list[Event] = [
         *closing_events(state, old, pods="superseded", why="superseded"),
         PodGroupCreated(new, _why(state, key, old, new, wanted), wanted.checkpoint),
         *(
@@ -72,6 +80,13 @@ def next_generation_events(state: ClusterState, key: str, wanted: NextGeneration
             for pod in sorted(members, key=lambda pod: (pod.name, pod.uid))
         ),
     ]
+    told = spreading.told_of(state, events, members, [key])
+    if told.problems:
+        raise Refused(
+            Problem("PodGroup", old.namespace, old.name, "topology_key", INVALID, message)
+            for message in dict.fromkeys(problem.message for problem in told.problems)
+        )
+    return Submission(events, told.notices)
 
 
 def _group(old: PodGroup, wanted: NextGeneration) -> PodGroup:
@@ -176,12 +191,12 @@ def open_next(
 ) -> Outcome:
     """The open generation is superseded by the next one; a cycle decides where it goes. Raises Refused."""
     key = f"{namespace}/{name}"
-    return execute(
+    return submitted(
         cluster,
-        lambda state, now: next_generation_events(state, key, wanted, now),
-        actor=actor,
-        command_id=command_id,
-        request=f"next generation {key} {wanted!r}",
+        lambda state, now: next_generation(state, key, wanted, now),
+        actor,
+        command_id,
+        f"next generation {key} {wanted!r}",
     )
 
 

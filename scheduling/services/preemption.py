@@ -18,6 +18,7 @@ from scheduling.engine.preemption_records import (
     PreemptionPolicy,
     Victim,
 )
+from scheduling.engine.queues import Queue
 from scheduling.engine.state import ClusterState
 from scheduling.ledger.events import (
     Event,
@@ -104,7 +105,7 @@ def plan_for(state: ClusterState, key: str) -> PreemptionPlan | None:
 
 
 def policy_events(state: ClusterState, mode: str, queues: Sequence[str]) -> list[Event]:
-    """Raises Refused for an unknown mode, and for queues where they do not belong."""
+    """Raises Refused for an unknown mode, and for queues that are not there or do not belong to the mode."""
     names = [name.strip() for name in queues]
     problems = []
 
@@ -121,6 +122,8 @@ def policy_events(state: ClusterState, mode: str, queues: Sequence[str]) -> list
         problem("queues", INVALID, "the name of a queue is empty")
     for name in sorted({name for name in names if names.count(name) > 1}):
         problem("queues", DUPLICATE, f"queue {name} is named twice")
+    for name in sorted({name for name in names if name} - set(state.records.of(Queue))):
+        problem("queues", INVALID, f"there is no queue {name}")
     if problems:
         raise Refused(problems)
     wanted = PreemptionPolicy(mode, tuple(sorted(names)))

@@ -15,6 +15,7 @@ from scheduling.engine.preemption_records import (
     PreemptionTried,
 )
 from scheduling.engine.queue import waiting
+from scheduling.engine.quota import queue_of
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.roster import Roster, roster
 from scheduling.engine.state import ClusterState
@@ -129,7 +130,10 @@ def _to_search(state: ClusterState) -> list[tuple[str, int]]:
     found = []
     for key in waiting(state):
         group, verdict, turn = state.groups.get(key), state.verdicts.get(key), state.turns.get(key)
-        if group is None or group.queue not in policy.queues or verdict is None or turn is None:
+        queue = queue_of(state, group)
+        if group is None or queue is None or verdict is None or turn is None:
+            continue
+        if queue.name not in policy.queues:
             continue
         refused = verdict.verdict in (Verdict.PROVED_INFEASIBLE, Verdict.NOT_FOUND)
         if not refused or roster(state, key).running or plan_for(state, key) is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from scheduling.engine.model import PodGroup
+from scheduling.engine.preemption_records import PreemptionPolicy
 from scheduling.engine.queues import ORDERS, Queue
 from scheduling.engine.reservations import Reservation
 from scheduling.engine.state import ClusterState
@@ -27,7 +28,9 @@ def define_queue_events(state: ClusterState, queue: Queue) -> list[Event]:
 
 
 def remove_queue_events(state: ClusterState, name: str) -> list[Event]:
-    """Groups in it are in no queue then. Raises Refused when there is none, and while room is held for it."""
+    """Groups in it are in no queue then. Raises Refused when there is none, while room is held for it, and
+    while the preemption policy names it.
+    """
     if name not in state.records.of(Queue):
         raise Refused([Problem("Queue", "", name, "", NOT_FOUND, f"there is no queue {name}")])
     held = [
@@ -37,6 +40,9 @@ def remove_queue_events(state: ClusterState, name: str) -> list[Event]:
     ]
     if held:
         message = f"room is held for it: release {', '.join(held)} first"
+        raise Refused([Problem("Queue", "", name, "", FORBIDDEN, message)])
+    if any(name in policy.queues for policy in state.records.of(PreemptionPolicy).values()):
+        message = "the preemption policy names it: change that first"
         raise Refused([Problem("Queue", "", name, "", FORBIDDEN, message)])
     return [QueueRemoved(name)]
 

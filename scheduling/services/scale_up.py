@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from scheduling.engine.growth import alike, arrivals, new_nodes, room_to_grow
 from scheduling.engine.node_types import SIMULATED, NewNodes, NodeType, PlanStatus, ScaleUpOption, ScaleUpPlan
-from scheduling.engine.scale_up import NoHelp, NotThisType, ScaleUp, fits_after, scale_up
+from scheduling.engine.scale_up import NoHelp, NotThisType, ScaleUp, fewer_do, fits_after, scale_up
 from scheduling.engine.state import ClusterState
 from scheduling.ledger.events import Event, NodeAdded, ScaleUpApproved, ScaleUpPlanned, ScaleUpRejected
 from scheduling.models import Cluster
@@ -267,8 +267,16 @@ def _still_holds(state: ClusterState, found: ScaleUpPlan, option: ScaleUpOption)
     if not problems and not fits_after(state, option.steps, found.groups):
         message = "with these nodes the groups would not all run any more: plan again"
         problems.append(_of_plan(found.name, "option", CONFLICT, message))
+    if not problems and _fewer_do(state, found, option):
+        message = "fewer nodes do now: plan again"
+        problems.append(_of_plan(found.name, "option", CONFLICT, message))
     if problems:
         raise Refused(problems)
+
+
+def _fewer_do(state: ClusterState, found: ScaleUpPlan, option: ScaleUpOption) -> bool:
+    """Room was made meanwhile, by a preemption or by a group that ended."""
+    return bool(fits_after(state, (), found.groups) or fewer_do(state, option.steps, found.groups))
 
 
 def _same_groups(state: ClusterState, option: ScaleUpOption) -> bool:

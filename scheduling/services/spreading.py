@@ -46,6 +46,14 @@ def told_after(state: ClusterState, events: Iterable[Event], keys: Iterable[str]
     return _told(ahead, sorted(keys))
 
 
+def told_of(state: ClusterState, events: Iterable[Event], pods: Iterable[Pod], groups: Iterable[str]) -> Told:
+    """Of those of the groups, and of the groups of the new ``pods``, that have constraints, once the events
+    have happened; ``state`` is not changed.
+    """
+    keys = asked(state, pods, groups)
+    return told_after(state, events, keys) if keys else Told()
+
+
 def asked(state: ClusterState, pods: Iterable[Pod], groups: Iterable[str]) -> set[str]:
     """Keys of those groups that have members with constraints, new ones (``pods``) or there already."""
     found = {pod.group_key for pod in pods if pod.group and pod.shape.spread}

@@ -102,7 +102,7 @@ def submission(state: ClusterState, form: WorkloadForm, now_ms: int) -> Submissi
         members += made
         template_of |= {one.name: index for one in made}
     events = _created(state, [group], members, now_ms, name_path="name")
-    told = _spread(state, events, members, [])
+    told = spreading.told_of(state, events, members, [])
     if told.problems:
         raise Refused(_at_templates(form, told.problems, template_of))
     return Submission(events, tuple(_at_templates(form, told.notices, template_of)))
@@ -167,17 +167,10 @@ def manifest_submission(state: ClusterState, manifests: Manifests, now_ms: int) 
             events.append(WorkloadAdded(new))
     groups = [read.group for read in manifests.pod_groups]
     events += _created(state, groups, manifests.pods, now_ms, name_path="metadata.name")
-    told = _spread(state, events, manifests.pods, [group.key for group in groups])
+    told = spreading.told_of(state, events, manifests.pods, [group.key for group in groups])
     if told.problems:
         raise Refused(told.problems)
     return Submission(events, told.notices)
-
-
-def _spread(
-    state: ClusterState, events: Iterable[Event], pods: Sequence[Pod], groups: Iterable[str]
-) -> spreading.Told:
-    keys = spreading.asked(state, pods, groups)
-    return spreading.told_after(state, events, keys) if keys else spreading.Told()
 
 
 def _created(

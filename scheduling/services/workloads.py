@@ -32,6 +32,7 @@ __all__ = [
     "preview_submit",
     "submit",
     "submit_manifests",
+    "submitted",
 ]
 
 
@@ -44,7 +45,7 @@ def submit(*, cluster: Cluster, form: WorkloadForm, actor: str, command_id: str 
     def made(state: ClusterState, now: int) -> Submission:
         return submission(state, form, now)
 
-    return _submit(cluster, made, actor, command_id, f"submit {form!r}")
+    return submitted(cluster, made, actor, command_id, f"submit {form!r}")
 
 
 def submit_manifests(*, cluster: Cluster, data: bytes, actor: str, command_id: str = "") -> Outcome:
@@ -54,16 +55,17 @@ def submit_manifests(*, cluster: Cluster, data: bytes, actor: str, command_id: s
     def made(state: ClusterState, now: int) -> Submission:
         return manifest_submission(state, manifests, now)
 
-    return _submit(cluster, made, actor, command_id, f"submit {data!r}")
+    return submitted(cluster, made, actor, command_id, f"submit {data!r}")
 
 
-def _submit(
+def submitted(
     cluster: Cluster,
     made: Callable[[ClusterState, int], Submission],
     actor: str,
     command_id: str,
     request: str,
 ) -> Outcome:
+    """What ``made`` says is written; its notices go with the answer. Raises what ``made`` raises."""
     notices: tuple[Problem, ...] = ()
 
     def events(state: ClusterState, now: int) -> list[Event]:

@@ -48,6 +48,8 @@ def _headline(found: Comparison) -> str:
         return gettext("All members are on nodes: there is nothing to place.")
     if not upstream.assignments:
         return gettext("%(release)s would not place it either.")
+    if exact.verdict in (Verdict.HELD, Verdict.CONFLICTED):  # not evaluated: no place was looked for
+        return gettext("%(release)s would place it in %(theirs)s; this console looked for no place.")
     if not exact.assignments:
         return gettext("%(release)s would place it in %(theirs)s, where this console found no place.")
     if found.agree and len(upstream.ties) < 2:

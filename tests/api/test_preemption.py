@@ -44,7 +44,11 @@ def proposed(admin: Caller) -> dict[str, Any]:
 def test_the_policy_is_off_at_first_and_can_be_set(admin: Caller, cluster: Cluster) -> None:
     assert admin("GET", PATH).json()["policy"] == {"mode": "off", "queues": []}
 
-    done = admin("PATCH", f"{PATH}/policy", {"mode": "automatic", "queues": ["prod"]})
+    automatic = {"mode": "automatic", "queues": ["prod"]}
+    refused = admin("PATCH", f"{PATH}/policy", automatic)
+    assert (refused.status_code, refused.json()["problems"][0]["path"]) == (422, "queues")
+    assert admin("PUT", "/clusters/demo/queues/prod", {}).status_code == 200
+    done = admin("PATCH", f"{PATH}/policy", automatic)
 
     assert [event["type"] for event in done.json()["events"]] == ["PreemptionPolicyChanged"]
     assert admin("GET", PATH).json()["policy"] == {"mode": "automatic", "queues": ["prod"]}

@@ -11,9 +11,11 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
+from scheduling.engine.queues import Queue
 from scheduling.models import Cluster, Event
 from scheduling.services.clusters import ImportRequest, import_cluster, set_mode
 from scheduling.services.cycles import run_cycle
+from scheduling.services.holding import define_queue
 from scheduling.services.state import state_of
 from scheduling.services.workloads import submit_manifests
 from tests.console.support import dump, gang, node
@@ -97,6 +99,7 @@ def test_the_policy_acts_by_itself_for_a_queue_and_says_so(
 ) -> None:
     expect.set_options(timeout=PATIENCE)
     cluster = contended_cluster()
+    define_queue(cluster=cluster, queue=Queue("prod"), actor="test")
     page = visit("/c/demo/preemption")
     page.get_by_text("Change the policy…").click()
     page.get_by_label("automatic", exact=True).check()

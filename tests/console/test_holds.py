@@ -131,6 +131,14 @@ class TestQueues:
         queues = text(operator.get("/c/demo/queues"))
         assert "8 / 8" in queues and "1 held by the quota" in queues
         assert "over quota" in text(operator.get("/c/demo/pending"))
+
+    def test_a_quota_that_holds_a_group_is_not_told_as_a_search_without_a_place(
+        self, cluster: Cluster, operator: Client
+    ) -> None:
+        holding.define_queue(cluster=cluster, queue=Queue("research", quota=0), actor="test")
+        submit(cluster, "first", 1, queue="research")
+        said = text(operator.get("/c/demo/podgroups/team-a/first/upstream"))
+        assert "this console looked for no place" in said and "found no place" not in said
         workloads.end_group(cluster=cluster, namespace="team-a", name="first", actor="test")
         run_cycle(cluster.pk)
         assert all(pod.node for pod in state_of(cluster).members("team-a/second"))

@@ -6,10 +6,12 @@ import pytest
 from django.test import Client
 from django.utils.translation import override
 
+from scheduling.engine.queues import Queue
 from scheduling.models import Cluster, Event, PodRow
 from scheduling.services import preemption
 from scheduling.services.clusters import set_mode
 from scheduling.services.cycles import run_cycle
+from scheduling.services.holding import define_queue
 from scheduling.services.state import state_of
 from scheduling.services.workloads import submit_manifests
 from tests.console.support import dump, gang, text
@@ -42,6 +44,8 @@ def test_the_policy_is_off_until_somebody_sets_it(admin: Client, cluster: Cluste
     assert "None: the policy is off." in page
     assert "The policy of this cluster is off" in text(admin.get("/c/demo/podgroups/team-a/wide"))
 
+    for name in ("research", "prod"):
+        define_queue(cluster=cluster, queue=Queue(name), actor="test")
     done = admin.post(f"{PAGE}/policy", {"mode": "automatic", "queues": "research, prod"}, follow=True)
 
     assert "The policy of preemption was set." in text(done)

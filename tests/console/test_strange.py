@@ -38,6 +38,15 @@ def test_an_address_with_a_nul_leads_to_the_page_for_nothing(
     assert "There is nothing here" in text(response)
 
 
+@pytest.mark.parametrize("field", ["key", "value"])
+def test_a_nul_in_the_form_of_a_lost_domain_names_no_domain(
+    field: str, operator: Client, cluster: Cluster
+) -> None:
+    form = {"key": "topology.example.com/rack", "value": "r1", "lost": "1"} | {field: "a\0b"}
+
+    assert operator.post(reverse("lost-domain", args=["demo"]), form).status_code == 404
+
+
 def test_a_command_whose_id_holds_a_nul_is_carried_out(operator: Client, cluster: Cluster) -> None:
     response = operator.post(reverse("node-cordon", args=["demo", "n11"]), {"command_id": "a\0b"})
 

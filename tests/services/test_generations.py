@@ -7,9 +7,16 @@ import pytest
 from scheduling.engine.waiting import held_to
 from scheduling.ledger.events import PodAdded, PodGroupClosed, PodGroupCreated, PodGroupPlaced, PodRemoved
 from scheduling.services.conformance.stream import MemoryStream
-from scheduling.services.generations import NextGeneration, forecast, next_generation_events, proposals
+from scheduling.services.generations import (
+    NextGeneration,
+    forecast,
+    next_generation,
+    next_generation_events,
+    proposals,
+)
 from scheduling.services.problems import Refused
-from tests.services.builders import RACK, gang, members, node, nodes_of, stream, tend
+from scheduling.services.submitting import MemberTemplate, submission
+from tests.services.builders import RACK, ZONE, form, gang, members, node, nodes_of, stream, tend
 from tests.services.test_sticky_waits import lose, recreated, running
 
 G = "default/g"
@@ -92,6 +99,35 @@ def test_mincount_is_lowered_only_where_the_group_is_elastic() -> None:
 def test_refusals_name_the_field_and_store_nothing(wanted: NextGeneration, path: str) -> None:
     made = sticky()
     assert [field for field, _ in faults(made, wanted)] == [path]
+
+
+def test_topology_spread_of_the_members_that_leaves_no_domain_is_refused_as_at_submission() -> None:
+    """A rack as domain and one member a rack at most; beside zones, which the same members fit."""
+    nodes = [node(f"n{rack}{n}", f"r{rack}", zone="z", cpu="8") for rack in (1, 2) for n in (1, 2)]
+    hard = {"topologyKey": RACK, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    made = stream(*nodes)
+    template = MemberTemplate("", 4, {"cpu": "1"}, spread=(hard,))
+    wanted = form(count=4, topology_key=ZONE, templates=(template,))
+    made.commit(submission(made.state, wanted, 0).events)
+    with pytest.raises(Refused) as refused:
+        next_generation_events(made.state, G, NextGeneration(topology_key=RACK), made.now_ms)
+    (problem,) = refused.value.problems
+    assert (problem.kind, problem.name, problem.path) == ("PodGroup", "g", "topology_key")
+    assert problem.message == (
+        f"at most 1 of 4 members can come into r1, r2: maxSkew is 1 over {RACK}, of whose 2 domains r1 "
+        "holds the fewest pods that match, 0"
+    )
+    assert opened(made, NextGeneration()).group.topology_key == ZONE
+    assert next_generation(made.state, G, NextGeneration(), made.now_ms).notices == ()
+
+
+def test_a_preference_that_is_not_looked_at_is_told() -> None:
+    soft = {"topologyKey": RACK, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+    made = stream(node("a"), node("b"))
+    template = MemberTemplate("", 2, {"cpu": "1"}, spread=(soft,))
+    made.commit(submission(made.state, form(templates=(template,)), 0).events)
+    (notice,) = next_generation(made.state, G, NextGeneration(), made.now_ms).notices
+    assert notice.message == f"ScheduleAnyway over {RACK} is a preference: it is not looked at here"
 
 
 def test_a_generation_opened_after_a_lost_domain_says_so() -> None:

@@ -37,6 +37,7 @@ from scheduling.services.preemption import (
     reject_events,
 )
 from scheduling.services.problems import Refused
+from scheduling.services.queueing import define_queue_events, remove_queue_events
 from scheduling.services.state import state_of
 from scheduling.services.tending import tended
 from scheduling.services.waking import Due, Looked, due
@@ -84,6 +85,9 @@ def contended(**more: Any) -> MemoryStream:
 
 
 def switched(made: MemoryStream, mode: str, *queues: str) -> MemoryStream:
+    """With the queues there."""
+    for name in queues:
+        made.commit(define_queue_events(made.state, Queue(name)))
     made.commit(policy_events(made.state, mode, queues))
     return made
 
@@ -113,6 +117,7 @@ def test_no_cycle_takes_a_pod_off_its_node(seed: int, shapes: int, mode: str) ->
     state = occupied(seed, shapes=shapes)
     state.set_group(replace(state.groups[KEY], queue="prod"))
     if mode != "none":
+        fold.apply(state, e.QueueDefined(Queue("prod")), state.seq + 1)
         for event in policy_events(state, mode, ("prod",) if mode == "automatic" else ()):
             fold.apply(state, event, state.seq + 1)
     before, groups = on_nodes(state), set(state.groups)
@@ -406,6 +411,30 @@ def test_the_policy_acts_for_its_queues_only() -> None:
 
         wanted = [e.PreemptionPlanned, e.PreemptionApproved, e.MemberEvicted, e.PodGroupClosed]
         assert events == (wanted if acts else [])
+
+
+def test_a_policy_names_queues_that_are_there() -> None:
+    made = stream()
+    with pytest.raises(Refused) as caught:
+        policy_events(made.state, "automatic", ("prod", "x" * 70_000))
+    assert {(problem.path, problem.reason) for problem in caught.value.problems} == {
+        ("queues", "FieldValueInvalid")
+    }
+
+    switched(made, "automatic", "prod")
+    assert "the preemption policy names it" in refusal(lambda: remove_queue_events(made.state, "prod"))
+    switched(made, "off")
+    made.commit(remove_queue_events(made.state, "prod"))
+    assert "prod" not in made.state.records.of(Queue)
+
+
+def test_for_a_queue_that_is_not_there_the_policy_does_not_act() -> None:
+    """A log of before queues had to be there may hold such a policy; its groups are in no queue."""
+    made = contended(queue="prod")
+    made.commit([e.PreemptionPolicyChanged("automatic", ("prod",))])
+    assert tend(made) == []
+    made.commit(define_queue_events(made.state, Queue("prod")))
+    assert e.PreemptionApproved in [type(event) for event in tend(made)]
 
 
 def test_what_the_policy_did_is_told_and_the_cycle_places() -> None:

@@ -178,6 +178,15 @@ class TestApproval:
         said = refused(lambda: approve_events(made.state, name, Approval(), made.now_ms))
         assert "a group that it is for has ended or was made anew" in said
 
+    def test_room_that_was_made_meanwhile_needs_another_plan(self) -> None:
+        """One node came, so one fewer is needed; then all came. No cycle has run yet."""
+        made = waiting(3)
+        name = planned(made)
+        for node_name in ("b", "c"):
+            made.import_data(text(node(node_name)))
+            said = refused(lambda: approve_events(made.state, name, Approval(), made.now_ms))
+            assert "fewer nodes do now" in said
+
     def test_nodes_that_somebody_else_took_meanwhile_need_another_plan(self) -> None:
         made = waiting()
         name = planned(made)

@@ -25,6 +25,7 @@ from scheduling.services.execute import now_ms
 from scheduling.services.generations import NextGeneration
 from scheduling.services.problems import Refused
 from scheduling.services.state import state_of
+from scheduling.storable import is_storable
 from scheduling.wording import decisions
 
 
@@ -182,6 +183,8 @@ def lost_domain(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """
     given = request.POST if request.method == "POST" else request.GET
     key, value = given.get("key", ""), given.get("value", "")
+    if not is_storable(key + value):  # no label holds it, and the database compares no such text
+        raise Http404(gettext("No node carries this label value."))
     mark = next(
         (mark for mark in waits.marked_lost(cluster) if (mark.topology_key, mark.domain) == (key, value)),
         None,
