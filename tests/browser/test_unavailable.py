@@ -39,10 +39,6 @@ def test_a_command_is_answered_with_a_page_that_says_why_not(
     request = ImportRequest(data=dump(node("n1", "r1")), mode="simulated")
     import_cluster(name="demo", request=request, actor="ops")
     cluster = Cluster.objects.get(name="demo")
-    if what == "tables":
-        TableHead.objects.filter(stream=cluster.pk, name="nodes").update(version=0)
-    else:
-        append_newer(cluster)
     context = browser.new_context(base_url=live_stack.url, color_scheme=theme)
     cookies = {"sessionid": signed_in(), "django_language": language}
     context.add_cookies(
@@ -50,6 +46,11 @@ def test_a_command_is_answered_with_a_page_that_says_why_not(
     )
     page = context.new_page()
     page.goto("/c/demo/nodes/n1")
+    # The upgrade begins while somebody looks at the page.
+    if what == "tables":
+        TableHead.objects.filter(stream=cluster.pk, name="nodes").update(version=0)
+    else:
+        append_newer(cluster)
     with page.expect_response(lambda response: response.url.endswith("/cordon")) as answered:
         page.locator("form[action$='/cordon'] button").click()
     assert (answered.value.status, answered.value.headers["retry-after"]) == (503, "30")
