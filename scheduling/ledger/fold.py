@@ -345,7 +345,7 @@ def _pod_group_held(event: e.PodGroupHeld, state: ClusterState) -> None:
 
 @_change.register
 def _pod_group_over_quota(event: e.PodGroupOverQuota, state: ClusterState) -> None:
-    _record(event, state, Verdict.HELD, Reason.QUOTA, "", event.bound)
+    _record(event, state, Verdict.HELD, Reason.QUOTA.value, "", event.bound)
 
 
 @_change.register

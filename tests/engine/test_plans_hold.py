@@ -62,6 +62,7 @@ def test_a_plan_with_a_node_too_many_is_found_out(monkeypatch: pytest.MonkeyPatc
     more = tuple(replace(one, count=one.count + 1) if one == step else one for one in option.steps)
     wide = replace(told, options=(replace(option, steps=more),))
     monkeypatch.setattr(scale_up, "plan_events", lambda *_: [wide])
+    monkeypatch.setattr(scale_up, "_still_holds", lambda *_: None)  # which would refuse it already
     found = scale_up_verdict(state)  # type: ignore[arg-type]
     assert found is not None and not found.holds and "runs without" in found.fault
 

@@ -2,7 +2,8 @@
 
 import gc
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import get_args
 
 import pytest
 from django.db import connection
@@ -194,3 +195,15 @@ def test_there_is_no_state_where_events_are_missing(stream: int, append: Append)
     for state in (fold.state_at, fold.state_from_zero):
         with pytest.raises(LookupError, match=f"event 2 of stream {stream} is not in this database"):
             state(stream, 3)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [one for one in EXAMPLES if type(one) in get_args(fold._Decision)],
+    ids=lambda one: type(one).__name__,
+)
+def test_verdicts_are_kept_as_the_plain_values_that_snapshots_hold(event: Event) -> None:
+    state = after(e.NodeAdded(NODE), e.PodGroupCreated(GROUP), e.PodAdded(POD), event)
+
+    (verdict,) = state.verdicts.values()
+    assert {type(getattr(verdict, field.name)) for field in fields(verdict)} <= {str, int}
