@@ -355,7 +355,9 @@ def _pod_group_conflicted(event: e.PodGroupConflicted, state: ClusterState) -> N
 
 @_change.register
 def _pod_group_settled(event: e.PodGroupSettled, state: ClusterState) -> None:
-    state.verdicts.pop(f"{event.namespace}/{event.name}", None)
+    key = f"{event.namespace}/{event.name}"
+    state.verdicts.pop(key, None)
+    _may_have_ended_a_wait(state, key)
 
 
 @_change.register
@@ -491,7 +493,9 @@ def _drop_deadline(state: ClusterState, key: str, uid: str) -> None:
 
 
 def _may_have_ended_a_wait(state: ClusterState, key: str) -> None:
-    """Somebody else bound a member: a group that runs by it does not wait any more."""
+    """A group that runs now, by a member that somebody else bound or by facts that agree again, does not wait
+    any more.
+    """
     turn = state.turns.get(key)
     if turn is not None and turn.waits_since and roster(state, key).running:
         state.record_turn(key, replace(turn, waits_since=0))
@@ -518,8 +522,7 @@ def _record(event: _Decision, state: ClusterState, verdict: str, reason: str, do
 def _take_turn(state: ClusterState, event: _Decision, at: int, cause: int | None) -> None:
     key = f"{event.namespace}/{event.name}"
     before = state.turns.get(key)
-    ends = isinstance(event, e.PodGroupPlaced | e.PodGroupSettled)
-    since = 0 if ends else (before is not None and before.waits_since) or at
+    since = 0 if isinstance(event, e.PodGroupPlaced) else (before is not None and before.waits_since) or at
     if isinstance(event, e.PodGroupUnschedulable):
         attempts = 1 if before is None else before.attempts + 1
         turn = Turn(state.seq, at, cause, attempts, at, event.lost_to, since)

@@ -207,3 +207,17 @@ def test_verdicts_are_kept_as_the_plain_values_that_snapshots_hold(event: Event)
 
     (verdict,) = state.verdicts.values()
     assert {type(getattr(verdict, field.name)) for field in fields(verdict)} <= {str, int}
+
+
+def test_a_settled_group_that_runs_does_not_wait_any_more() -> None:
+    """What it waits for later begins anew, and with it the default deadline."""
+    conflicted = next(event for event in EXAMPLES if isinstance(event, e.PodGroupConflicted))
+    settled = next(event for event in EXAMPLES if isinstance(event, e.PodGroupSettled))
+    bound = replace(POD, node="n1")
+    other = replace(bound, name="train-1", uid="pod-uid-1")
+    state = after(e.NodeAdded(NODE), e.PodGroupCreated(GROUP), e.PodAdded(bound), e.PodAdded(other))
+    fold.apply(state, conflicted, 5, 1_000)
+    assert state.turns["ml/train"].waits_since == 1_000
+
+    fold.apply(state, settled, 6, 2_000)
+    assert state.turns["ml/train"].waits_since == 0
