@@ -6,8 +6,8 @@ from django.contrib.auth.models import Group, Permission
 
 GROUPS = {
     "viewers": ("view_cluster",),
-    "operators": ("view_cluster", "operate_cluster"),
-    "admins": ("view_cluster", "operate_cluster", "switch_gate"),
+    "operators": ("view_cluster", "operate_cluster", "run_scenario"),
+    "admins": ("view_cluster", "operate_cluster", "switch_gate", "run_scenario"),
 }
 """Group -> permissions on clusters. Superusers have all of them without a group."""
 

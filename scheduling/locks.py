@@ -19,6 +19,9 @@ class LockClass(IntEnum):
     RETENTION = 7102
     """id: the cluster. Held while its events go to files or come back."""
 
+    RUN = 7103
+    """id: the run. Held while a slice of it is worked on."""
+
 
 @contextmanager
 def try_cluster_cycle_lock(cluster_id: int, *, using: str = DEFAULT_DB_ALIAS) -> Iterator[bool]:
@@ -31,6 +34,13 @@ def try_cluster_cycle_lock(cluster_id: int, *, using: str = DEFAULT_DB_ALIAS) ->
 def try_retention_lock(cluster_id: int, *, using: str = DEFAULT_DB_ALIAS) -> Iterator[bool]:
     """Hold the lock of the cluster's retention if it is free; see ``_try_lock``."""
     with _try_lock(LockClass.RETENTION, cluster_id, using) as free:
+        yield free
+
+
+@contextmanager
+def try_run_lock(run_id: int, *, using: str = DEFAULT_DB_ALIAS) -> Iterator[bool]:
+    """Hold the lock of the run if it is free; see ``_try_lock``."""
+    with _try_lock(LockClass.RUN, run_id, using) as free:
         yield free
 
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import redis
 import structlog
+from celery import group
 from celery.signals import worker_process_shutdown, worker_shutdown
 from django.conf import settings
 from django.db.models import F, Q
@@ -19,6 +20,8 @@ from scheduling.ledger import store
 from scheduling.ledger.signals import log_advanced
 from scheduling.models import Cluster
 from scheduling.projections.writer import TablesBehind
+from scheduling.scenarios import runs
+from scheduling.scenarios.kinds import run_requested
 from scheduling.services import cycles, state
 from scheduling.services.cycles import RECONSIDER_AFTER
 from tasweb.celery import app
@@ -64,6 +67,42 @@ def sweep() -> None:
     behind = Q(stream__head__seq__gt=F("last_cycle_seq"))
     for stream_id in Cluster.objects.filter(behind | rested | overdue).values_list("pk", flat=True):
         run_cycle.delay(stream_id)
+    for run_id in runs.open_runs():
+        begin_run.delay(run_id)
+
+
+@app.task(name="scheduling.tasks.begin_run")
+def begin_run(run_id: int) -> None:
+    """Give the work of a run to the workers, or what is left of it."""
+    if not runs.is_fanned(run_id):
+        work_on_run.delay(run_id)
+        return
+    parts = runs.spread(run_id)
+    if parts:
+        group(do_points.s(run_id, first, last) for first, last in parts).apply_async()
+
+
+@app.task(name="scheduling.tasks.work_on_run")
+def work_on_run(run_id: int) -> None:
+    """A slice of a run, and then the next one."""
+    if runs.work(run_id):
+        work_on_run.delay(run_id)
+
+
+@app.task(name="scheduling.tasks.do_points")
+def do_points(run_id: int, first: int, last: int) -> None:
+    """Some points of a run; what is left of them when the slice ends is another message."""
+    left = runs.points(run_id, first, last)
+    if left is not None:
+        do_points.delay(run_id, left, last)
+
+
+def begin(*, run_id: int, **_: object) -> None:
+    """After a run was asked for. A broker that is away costs nothing but time: see sweep."""
+    try:
+        begin_run.delay(run_id)
+    except OperationalError as error:
+        log.warning("run not begun, the sweep will find it", run=run_id, error=str(error))
 
 
 def come_back(stream_id: int, result: cycles.CycleResult) -> None:
@@ -122,5 +161,6 @@ def save_before_end(**_: object) -> None:
 def connect() -> None:
     """Subscribe to the ledger, and to the end of workers; called once when the app is ready."""
     log_advanced.connect(wake, dispatch_uid="scheduling.tasks.wake")
+    run_requested.connect(begin, dispatch_uid="scheduling.tasks.begin")
     for end in (worker_process_shutdown, worker_shutdown):
         end.connect(save_before_end, dispatch_uid="scheduling.tasks.save_before_end")

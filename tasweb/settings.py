@@ -136,6 +136,10 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 5,
     "socket_timeout": 15,
 }
+# What people try out has workers of its own: a cycle must not wait for it.
+CELERY_TASK_ROUTES = {
+    f"scheduling.tasks.{name}": {"queue": "workbench"} for name in ("begin_run", "work_on_run", "do_points")
+}
 CELERY_TASK_TIME_LIMIT = 60
 CELERY_TASK_SOFT_TIME_LIMIT = 45
 CELERY_TASK_ACKS_LATE = True

@@ -18,6 +18,7 @@ from scheduling.services import tokens
 VIEW = "scheduling.view_cluster"
 OPERATE = "scheduling.operate_cluster"
 SWITCH_GATE = "scheduling.switch_gate"
+RUN = "scheduling.run_scenario"
 
 
 def _permitted(user: User, permission: str) -> User:

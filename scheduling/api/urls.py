@@ -26,6 +26,7 @@ from scheduling.api import (
     preemption,
     queues,
     reservations,
+    runs,
     waits,
 )
 from scheduling.api.parsing import JsonParser
@@ -87,5 +88,6 @@ for module in (
     capacity,
     preemption,
     waits,
+    runs,
 ):
     api.add_router("/clusters", module.router)

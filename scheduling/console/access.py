@@ -25,6 +25,7 @@ from scheduling.selectors import clusters
 VIEW = "scheduling.view_cluster"
 OPERATE = "scheduling.operate_cluster"
 SWITCH_GATE = "scheduling.switch_gate"
+RUN = "scheduling.run_scenario"
 SIGNED_IN = ""
 """In place of a permission: for everybody who has signed in."""
 

@@ -56,6 +56,7 @@ def show(
         "may_view": may_view,
         "may_operate": user.has_perm(access.OPERATE),
         "may_switch": user.has_perm(access.SWITCH_GATE),
+        "may_run": user.has_perm(access.RUN),
     }
     if cluster is not None:
         if request.session.get(LAST_CLUSTER) != cluster.name:  # assigning it writes the session
@@ -86,5 +87,6 @@ def show_part(
         "simulated": cluster.mode == Cluster.Mode.SIMULATED,
         "archived_to": history.archived_to(cluster),
         "may_operate": request.user.has_perm(access.OPERATE),
+        "may_run": request.user.has_perm(access.RUN),
     }
     return render(request, f"scheduling/{template}", frame | context)

@@ -183,8 +183,13 @@ def _feature_gate_changed(event: e.FeatureGateChanged, state: ClusterState) -> N
 @_change.register(e.EventsRestored)
 @_change.register(e.DomainLost)
 @_change.register(e.StickyWaitStarted)
+@_change.register(e.ScenarioSaved)
+@_change.register(e.ScenarioRemoved)
+@_change.register(e.RunRequested)
+@_change.register(e.RunCancelled)
+@_change.register(e.RunEnded)
 def _no_change(event: e.Event, state: ClusterState) -> None:
-    """Nothing; ``apply`` keeps a lost domain and a wait with their seq."""
+    """Nothing; ``apply`` keeps a lost domain and a wait with their seq. What is tried out changes nothing."""
 
 
 @_change.register

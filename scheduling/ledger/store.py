@@ -132,6 +132,23 @@ def open_stream(kind: str, name: str) -> int:
     return stream_id
 
 
+def fork_stream(kind: str, name: str, parent: int, seq: int) -> int:
+    """A new stream that goes on from event ``seq`` of another: its first event is ``seq + 1``, chained to
+    that one. The events up to ``seq`` stay the parent's alone.
+
+    IntegrityError when there is one of that kind and name, LookupError when the parent has no such event in
+    its table (Archived where it is in a file). As to waiting see ``open_stream``.
+    """
+    row = next(stored(parent, seq - 1, seq), None)
+    if row is None:
+        raise LookupError(f"stream {parent} has no event {seq}")
+    stream = Stream.objects.create(kind=kind, name=name)
+    StreamHead.objects.create(stream=stream, seq=seq, hash=row.hash, recorded_at=to_datetime(row.recorded_at))
+    _open_partition(stream.pk, _block(seq + 1))
+    stream_id: int = stream.pk
+    return stream_id
+
+
 def head(stream_id: int) -> Head:
     """Where the stream stands. Raises UnknownStream."""
     return _look(stream_id, "").stands.head
@@ -158,6 +175,7 @@ def append(
     cause: int | Sequence[int | None] | None = None,
     now: int,
     occurred_at: int | None = None,
+    tell: bool = True,
 ) -> Appended:
     """Add events after the seq that is ``expected``, all or none, inside the caller's ``transaction.atomic``.
     Who appended the last event says so by its ``Standing``: that the stream need not be asked for.
@@ -166,7 +184,8 @@ def append(
     that was carried out before writes nothing, whatever ``expected`` and ``events`` are. ``cause`` is
     the seq of the event that led to these, or one such seq (None: not known) for each of them. ``now`` and
     ``occurred_at`` (``now`` when not given) are milliseconds; ``recorded_at`` is ``now``, or that of the last
-    event if this is later. ``log_advanced`` is sent when the transaction commits.
+    event if this is later. ``log_advanced`` is sent when the transaction commits, unless ``tell`` is false:
+    for a stream that nobody watches and no cycle serves.
 
     Raises ConflictingAppend, CommandReused, UnknownStream, BadEvent; TransactionManagementError outside of
     atomic.
@@ -214,7 +233,7 @@ def append(
             return again
         raise ConflictingAppend(stream_id, start.seq, now_there.stands.head.seq)
     append_reached.send(sender=None, stream_id=stream_id, point="appended")
-    if recorded:
+    if recorded and tell:
         woke = any(event.WAKES for event in events)
         transaction.on_commit(partial(_tell, stream_id, end.seq, woke, tuple(events)))
     return Appended(start.seq + 1, end.seq, False, tuple(recorded), Standing(end, moved_at))

@@ -13,6 +13,7 @@ from scheduling.models.pod_row import PodRow
 from scheduling.models.snapshot import Snapshot
 from scheduling.models.stream import Stream, StreamHead
 from scheduling.models.table_head import TableHead
+from scheduling.models.workbench import Run, RunFile, RunPoint, Scenario
 
 __all__ = [
     "ApiToken",
@@ -24,6 +25,10 @@ __all__ = [
     "NodeRow",
     "PodGroupRow",
     "PodRow",
+    "Run",
+    "RunFile",
+    "RunPoint",
+    "Scenario",
     "Snapshot",
     "Stream",
     "StreamHead",

@@ -30,6 +30,7 @@ class Cluster(models.Model):
         permissions = [
             ("operate_cluster", "Can import, submit, end groups, delete members and cordon"),
             ("switch_gate", "Can switch feature gates"),
+            ("run_scenario", "Can save and run scenarios"),
         ]
 
     def __str__(self) -> str:

@@ -6,10 +6,13 @@ from django.db import models
 
 
 class Stream(models.Model):
-    """A consistency boundary of its own: a cluster, a scenario run forked from one, or the site."""
+    """A consistency boundary of its own: a cluster, its workbench (what people try out on it), a scenario run
+    forked from it, or the site.
+    """
 
     class Kind(models.TextChoices):
         CLUSTER = "cluster"
+        WORKBENCH = "workbench"
         SCENARIO = "scenario"
         SITE = "site"
 

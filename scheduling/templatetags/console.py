@@ -9,7 +9,7 @@ from django import template
 from django.forms import BoundField
 from django.utils.safestring import SafeString, mark_safe
 
-from scheduling.wording import differences, messages, problems, words
+from scheduling.wording import differences, messages, problems, words, workbench
 
 register = template.Library()
 
@@ -29,6 +29,8 @@ _TABLES = {
     "queue order": words.QUEUE_ORDERS,
     "why": words.WHYS,
     "action": words.WAIT_ACTIONS,
+    "run": workbench.KINDS,
+    "run status": workbench.STATUSES,
 }
 
 _LOOKS = {
@@ -57,6 +59,11 @@ _LOOKS = {
     "rejected": "off",
     "expired": "off",
     "completed": "ok",
+    "running": "info",
+    "waiting": "wait",
+    "done": "ok",
+    "failed": "bad",
+    "cancelled": "off",
 }
 
 

@@ -141,6 +141,8 @@ SUBJECTS: dict[str, Any] = {
     "plan": pgettext_lazy("subject", "plan"),
     "reservation": pgettext_lazy("subject", "reservation"),
     "queue": pgettext_lazy("subject", "queue"),
+    "scenario": pgettext_lazy("subject", "scenario"),
+    "run": pgettext_lazy("subject", "run"),
 }
 
 EVENT_TYPES: dict[str, Any] = {
@@ -196,6 +198,11 @@ EVENT_TYPES: dict[str, Any] = {
     "WaitPolicyChanged": _("default wait deadline changed"),
     "DomainMarkedLost": _("domain marked lost"),
     "DomainMarkTakenBack": _("mark of a lost domain taken back"),
+    "ScenarioSaved": _("scenario saved"),
+    "ScenarioRemoved": _("scenario removed"),
+    "RunRequested": _("run asked for"),
+    "RunCancelled": _("run cancelled"),
+    "RunEnded": _("run ended"),
 }
 
 RELEASE_REASONS: dict[str, Any] = {

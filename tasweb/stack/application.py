@@ -1,4 +1,4 @@
-"""The three processes of the console itself: web, worker, beat."""
+"""The processes of the console itself: web, two workers, beat."""
 
 import asyncio
 import os
@@ -23,10 +23,16 @@ OWN = Modules()
 
 def services(
     env: Mapping[str, str], run_directory: Path, port: int, modules: Modules = OWN
-) -> tuple[Service, Service, Service]:
-    """Worker, beat and web. `run_directory` takes their ready marks and beat's schedule file."""
+) -> tuple[Service, ...]:
+    """Worker of cycles, worker of the workbench, beat and web. `run_directory` takes their ready marks and
+    beat's schedule file.
+    """
     celery = [sys.executable, "-m", "celery", "-A", modules.celery]
-    children = max(1, (os.cpu_count() or 2) - 1)
+    processors = os.cpu_count() or 2
+
+    def worker(name: str, queue: str, children: int) -> Service:
+        own = ("--queues", queue, "--concurrency", str(children), "--hostname", f"{name}@%h")
+        return marked(name, *celery, "worker", *own, "--without-gossip", "--without-mingle")
 
     def marked(name: str, *argv: str) -> Service:
         mark = run_directory / f"{name}.ready"
@@ -48,11 +54,8 @@ def services(
             writer.close()
 
     return (
-        marked(
-            "worker",
-            *celery,
-            *("worker", "--concurrency", str(children), "--without-gossip", "--without-mingle"),
-        ),
+        worker("worker", "celery", max(1, processors - 1)),
+        worker("workbench", "workbench", max(2, processors)),
         marked("beat", *celery, "beat", "--pidfile", "", "--schedule", str(run_directory / "beat-schedule")),
         Service(
             "web",

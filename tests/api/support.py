@@ -84,4 +84,4 @@ class Caller:
         return client.generic(method, f"/api/v1{path}", data, kind, headers=headers, **options)
 
 
-PERMISSIONS = ("view_cluster", "operate_cluster", "switch_gate")
+PERMISSIONS = ("view_cluster", "operate_cluster", "switch_gate", "run_scenario")

@@ -12,7 +12,7 @@ from scheduling.console.urls import urlpatterns
 from scheduling.models import Cluster, PodRow
 from tests.console.support import RACK
 
-VIEW, OPERATE, SWITCH = "view_cluster", "operate_cluster", "switch_gate"
+VIEW, OPERATE, SWITCH, RUN = "view_cluster", "operate_cluster", "switch_gate", "run_scenario"
 SIGNED_IN = ""
 """In the place of a permission: everybody who has signed in may."""
 GROUP = ["demo", "team-a", "fits"]
@@ -51,6 +51,9 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "reservation-release": (OPERATE, ["demo", "r-1"], "", 405),
     "queues": (VIEW, ["demo"], "", 200),
     "queue-remove": (OPERATE, ["demo", "q"], "", 405),
+    "runs": (VIEW, ["demo"], "", 200),
+    "run": (VIEW, ["demo", 1], "", 404),
+    "run-cancel": (RUN, ["demo", 1], "", 405),
     "history": (VIEW, ["demo"], "", 200),
     "history-csv": (VIEW, ["demo"], "", 200),
     "history-ndjson": (VIEW, ["demo"], "", 200),

@@ -190,6 +190,11 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.WaitPolicyChanged(3_600_000, "alert"),
     e.DomainMarkedLost(RACK, "r1", (("n1", "node-uid-1", False), ("n2", "node-uid-2", True))),
     e.DomainMarkTakenBack(RACK, "r1"),
+    e.ScenarioSaved("lose-r1", '{"name":"lose-r1","steps":[]}'),
+    e.ScenarioRemoved("lose-r1"),
+    e.RunRequested("scenario", "lose-r1", 41, '{"steps":[]}', "ab" * 32),
+    e.RunCancelled(3, 2, 5),
+    e.RunEnded(3, "", "given up"),
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ GIVEN = {
     "TAS_APP_PASSWORD": "app-password",
     "ALLOWED_HOSTS": "localhost,127.0.0.1",
 }
-CONSOLE = ("migrate", "web", "worker", "beat")
+CONSOLE = ("migrate", "web", "worker", "workbench", "beat")
 
 
 def interpolate(value, given):
@@ -61,7 +61,7 @@ def test_the_example_names_every_variable_that_compose_reads():
 
 
 def test_only_migrate_knows_the_owner_and_nothing_else_is_reachable_from_outside():
-    for name in ("web", "worker", "beat"):
+    for name in ("web", "worker", "workbench", "beat"):
         assert "owner-password" not in "".join(environment(name).values())
         assert urlsplit(environment(name)["DATABASE_URL"]).username == "tas_app"
     assert urlsplit(environment("migrate")["DATABASE_OWNER_URL"]).username == "tas_owner"
@@ -74,7 +74,7 @@ def test_only_migrate_knows_the_owner_and_nothing_else_is_reachable_from_outside
 def test_every_service_waits_for_what_it_needs_to_be_ready():
     services = COMPOSE["services"]
     assert services["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
-    for name in ("web", "worker", "beat"):
+    for name in ("web", "worker", "workbench", "beat"):
         assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
         assert services[name]["depends_on"]["redis"] == {"condition": "service_healthy"}
     for name in ("postgres", "redis"):
@@ -108,7 +108,7 @@ async def test_the_commands_of_compose_migrate_and_then_serve(stack, tmp_path, f
     commands["beat"] = [
         f"--schedule={tmp_path}/beat" if word.startswith("--schedule=") else word for word in commands["beat"]
     ]
-    worker, beat, web = application.services({}, tmp_path, free_port)
+    worker, workbench, beat, web = application.services({}, tmp_path, free_port)
     supervisor = Supervisor(tmp_path)
     try:
         await supervisor.run("migrate", commands["migrate"], env=on(stack, "migrate"))
@@ -120,7 +120,12 @@ async def test_the_commands_of_compose_migrate_and_then_serve(stack, tmp_path, f
                     known.ready,
                     {**(known.env or {}), **on(stack, name), "TAS_PROCESS": name},
                 )
-                for name, known in (("worker", worker), ("beat", beat), ("web", web))
+                for name, known in (
+                    ("worker", worker),
+                    ("workbench", workbench),
+                    ("beat", beat),
+                    ("web", web),
+                )
             )
         )
     finally:

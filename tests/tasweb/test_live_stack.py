@@ -16,9 +16,9 @@ def test_the_live_stack_serves_and_its_worker_can_be_killed_and_started_again(li
     with urllib.request.urlopen(f"{live_stack.url}/health") as answer:
         assert answer.status == 200
     before = live_stack.processes.pids()
-    assert sorted(before) == ["beat", "web", "worker"]
+    assert sorted(before) == ["beat", "web", "workbench", "worker"]
     live_stack.processes.kill("worker")
-    assert sorted(live_stack.processes.pids()) == ["beat", "web"]
+    assert sorted(live_stack.processes.pids()) == ["beat", "web", "workbench"]
     live_stack.processes.start("worker")
     after = live_stack.processes.pids()
     assert after["worker"] != before["worker"]

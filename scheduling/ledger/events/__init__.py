@@ -16,6 +16,7 @@ from scheduling.ledger.events import (
     reservations,
     scale_up,
     waiting,
+    workbench,
     workloads,
 )
 from scheduling.ledger.events.base import (
@@ -82,6 +83,13 @@ from scheduling.ledger.events.waiting import (
     WaitDeadlineSet,
     WaitPolicyChanged,
 )
+from scheduling.ledger.events.workbench import (
+    RunCancelled,
+    RunEnded,
+    RunRequested,
+    ScenarioRemoved,
+    ScenarioSaved,
+)
 from scheduling.ledger.events.workloads import (
     PodAdded,
     PodGroupClosed,
@@ -139,12 +147,17 @@ __all__ = [
     "QueueRemoved",
     "ReservationMade",
     "ReservationReleased",
+    "RunCancelled",
+    "RunEnded",
+    "RunRequested",
     "ScaleUpApproved",
     "ScaleUpCompleted",
     "ScaleUpExpired",
     "ScaleUpPlanned",
     "ScaleUpRejected",
     "ScaleUpShort",
+    "ScenarioRemoved",
+    "ScenarioSaved",
     "SnapshotImported",
     "StickyWaitEnded",
     "StickyWaitStarted",
@@ -167,6 +180,7 @@ CATALOGUE: dict[str, type[Event]] = {
         queues,
         preemption,
         waiting,
+        workbench,
     )
     for kind in family.EVENTS
 }

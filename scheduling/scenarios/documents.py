@@ -1,0 +1,108 @@
+"""Scenarios as documents: one model for forms, YAML, JSON and the log, which goes from each to each
+unchanged.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, Field, StringConstraints, ValidationError
+
+from scheduling.engine.decide import PROFILES
+from scheduling.kube.export import to_yaml as dump
+from scheduling.kube.yaml_loader import YamlProblem, load
+from scheduling.scenarios.steps import Part, Step
+from scheduling.services.problems import INVALID, REQUIRED, Problem, Refused
+from scheduling.storable import unstorable
+
+MOST_STEPS = 200
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class ScenarioDocument(Part):
+    """``name``: as it is saved, "" for one that is not. ``at``: where it begins: "" for the newest event when
+    it is run, else a seq or a time as addresses have them. ``profile``: of the engine.
+    """
+
+    name: Annotated[str, StringConstraints(pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$", max_length=63)] = ""
+    about: Annotated[str, StringConstraints(max_length=2000)] = ""
+    at: Annotated[str, StringConstraints(max_length=60)] = ""
+    profile: str = "exact"
+    steps: tuple[Step, ...] = Field((), max_length=MOST_STEPS)
+
+
+def read_yaml(text: str) -> ScenarioDocument:
+    """One document of YAML or JSON. Raises Refused, with the line where the text itself is at fault."""
+    try:
+        found = [value for value, _ in load(text)]
+    except YamlProblem as error:
+        message = f"{error.message} (line {error.line})"
+        raise Refused([Problem("Scenario", "", "", "", INVALID, message)]) from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise Refused([Problem("Scenario", "", "", "", INVALID, str(error))]) from None
+    if len(found) != 1 or not isinstance(found[0], dict):
+        raise Refused([Problem("Scenario", "", "", "", INVALID, "one document with the steps is needed")])
+    return read(found[0])
+
+
+def read(value: Any) -> ScenarioDocument:
+    """Of parsed JSON. Raises Refused: a problem for each field at fault, with its path
+    (``steps[2].node``).
+    """
+    document = checked(ScenarioDocument, value, "Scenario")
+    if document.profile not in PROFILES:
+        message = f"{document.profile!r} is none of {', '.join(PROFILES)}"
+        raise Refused([Problem("Scenario", "", document.name, "profile", INVALID, message)])
+    return document
+
+
+def checked(model: type[_Model], value: Any, kind: str) -> _Model:
+    """The value as the model has it; strings are not taken for numbers. Raises Refused for ``kind``."""
+    name = value.get("name", "") if isinstance(value, dict) else ""
+    name = name if isinstance(name, str) and not unstorable(name) else ""
+    if bad := unstorable(value):
+        message = "holds characters that cannot be stored"
+        raise Refused([Problem(kind, "", name, path, INVALID, message) for path in bad])
+    try:
+        # As JSON: there a list is a tuple, and nothing else is taken for what it is not.
+        return model.model_validate_json(json.dumps(value), strict=True)
+    except ValidationError as error:
+        raise Refused([_problem(kind, name, value, found) for found in error.errors()]) from None
+    except (TypeError, ValueError) as error:
+        raise Refused([Problem(kind, "", name, "", INVALID, str(error))]) from None
+
+
+def to_json(document: BaseModel) -> dict[str, Any]:
+    """Without the fields that have their default, but for the kind of each step."""
+    body: dict[str, Any] = document.model_dump(mode="json", exclude_defaults=True)
+    for step, kept in zip(getattr(document, "steps", ()), body.get("steps", []), strict=True):
+        kept["step"] = step.step
+    return body
+
+
+def to_yaml(document: ScenarioDocument) -> str:
+    """As people write it: the kind of a step first."""
+    body = to_json(document)
+    if "steps" in body:
+        body["steps"] = [{"step": step.pop("step"), **step} for step in body["steps"]]
+    return dump(body)
+
+
+def _problem(kind: str, name: str, value: Any, found: Any) -> Problem:
+    """``loc`` holds the discriminator's value too, where it names no key of what was sent."""
+    path, at = "", value
+    for part in found["loc"]:
+        if isinstance(part, int):
+            path += f"[{part}]"
+            at = at[part] if isinstance(at, list) and part < len(at) else None
+        elif isinstance(at, dict) and at.get("step") == part and part not in at:
+            continue
+        else:
+            path += f".{part}" if path else str(part)
+            at = at.get(part) if isinstance(at, dict) else None
+    missing = found["type"] in ("missing", "union_tag_not_found")
+    message = str(found["ctx"]["error"]) if "error" in found.get("ctx", {}) else found["msg"]
+    return Problem(kind, "", name, path, REQUIRED if missing else INVALID, message)
