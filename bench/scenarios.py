@@ -3,8 +3,8 @@ them that are named; each is a file of its own, which says how it measures.
 
 The figures of the closing JSON line, null where they could not be taken:
 
-``kueue_load_s``, ``kueue_load_use``: seconds for the load of Kueue's own test (640 nodes, 15,000 workloads) in
-virtual time, and the share of the CPU that was in use, as ``_kueue`` defines it.
+``kueue_load_s``, ``kueue_load_use``: seconds for the load of Kueue's own test (640 nodes, 15,000 workloads)
+in virtual time, and the share of the CPU that was in use, as ``_kueue`` defines it.
 ``scenario_15k_s``: seconds from the request to the result of a scenario on a cluster of 15,000 nodes.
 ``batch_1000_s``: seconds of a batch of 1,000 points with all workers of this machine.
 """
