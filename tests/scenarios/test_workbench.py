@@ -1,9 +1,11 @@
 """What is saved and asked for on a workbench is in its log, once, and nobody's work is lost unseen."""
 
 from collections.abc import Callable
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import transaction
 
 from scheduling.ledger import store
@@ -178,3 +180,10 @@ def test_its_tables_can_be_made_anew_from_its_log(cluster: Cluster) -> None:
     assert rows() == before
     with transaction.atomic():
         assert verify_chain(workbench.stream_of(cluster)).ok
+
+
+def test_rebuild_projections_makes_them_too(cluster: Cluster) -> None:
+    saved(cluster)
+    Scenario.objects.all().delete()
+    call_command("rebuild_projections", "demo", stdout=StringIO())
+    assert Scenario.objects.get().name == "lose-one"
