@@ -129,7 +129,9 @@ def _problems(
         message = f"minCount may be lowered from {old.min_count} only where the group is marked elastic"
         found.append(problem("min_count", FORBIDDEN, message))
     elif new.policy == "gang" and new.min_count > members:
-        message = f"minCount {new.min_count} is more than the {members} members: it would be held for ever"
+        message = (
+            f"minCount {new.min_count} is more than there are members, {members}: it would be held for ever"
+        )
         found.append(problem("min_count", INVALID, message))
     if len(wanted.checkpoint) > LONGEST_CHECKPOINT:
         message = f"must have at most {LONGEST_CHECKPOINT} characters"

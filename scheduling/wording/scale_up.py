@@ -135,17 +135,35 @@ def _short_why(why: str, promised: int, nodes: int, group: str, reason: str) -> 
     }
     match why:
         case "nodes":
-            text = gettext("only %(nodes)s of %(promised)s nodes joined in time")
+            text = ngettext(
+                "only %(nodes)s of %(promised)s node joined in time",
+                "only %(nodes)s of %(promised)s nodes joined in time",
+                promised,
+            )
         case "group" if reason:
-            text = gettext("all %(promised)s nodes joined, and %(group)s still does not fit (%(reason)s)")
+            text = ngettext(
+                "the %(promised)s node joined, and %(group)s still does not fit (%(reason)s)",
+                "all %(promised)s nodes joined, and %(group)s still does not fit (%(reason)s)",
+                promised,
+            )
         case "group":
-            text = gettext("all %(promised)s nodes joined, and %(group)s still does not fit")
+            text = ngettext(
+                "the %(promised)s node joined, and %(group)s still does not fit",
+                "all %(promised)s nodes joined, and %(group)s still does not fit",
+                promised,
+            )
         case "not_placed":
-            text = gettext(
-                "all %(promised)s nodes joined and %(group)s would fit, but it was not placed in time"
+            text = ngettext(
+                "the %(promised)s node joined and %(group)s would fit, but it was not placed in time",
+                "all %(promised)s nodes joined and %(group)s would fit, but it was not placed in time",
+                promised,
             )
         case _:
-            text = gettext("%(group)s has ended or was made anew; %(nodes)s of %(promised)s nodes joined")
+            text = ngettext(
+                "%(group)s has ended or was made anew; %(nodes)s of %(promised)s node joined",
+                "%(group)s has ended or was made anew; %(nodes)s of %(promised)s nodes joined",
+                promised,
+            )
     return text % values
 
 

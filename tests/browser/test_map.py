@@ -60,9 +60,9 @@ def test_a_picked_group_is_painted_and_its_domains_are_outlined(
     wait_for_pixels(page, FITS, overlay=True)
     page.locator("#rack-map").focus()
     page.keyboard.press("ArrowRight")
-    assert "13 of 17 members fit" in sentence(page), "three nodes of the first rack are taken"
+    assert "members that fit: 13 of 17" in sentence(page), "three nodes of the first rack are taken"
     page.keyboard.press("ArrowRight")
-    assert "16 of 17 members fit · rank 1" in sentence(page)
+    assert "members that fit: 16 of 17 · rank 1" in sentence(page)
     page.goto("/c/demo/map?pg=team-a/runs")
     page.wait_for_selector(LIVE)
     wait_for_pixels(page, PICK)
@@ -109,7 +109,7 @@ def test_shortcuts_do_not_fire_while_one_types(cluster: Cluster, visit: Callable
 def test_search_counts_and_the_address_brings_it_back(cluster: Cluster, visit: Callable[..., Any]) -> None:
     page = visit("/c/demo/map")
     page.locator("#search").fill("rack:rack-0003 free>=8")
-    until(page, "/^1[3-6] nodes match$/.test(document.getElementById('map-sentence').textContent)")
+    until(page, "/^nodes that match: 1[3-6]$/.test(document.getElementById('map-sentence').textContent)")
     address = page.url
     assert "q=rack%3Arack-0003+free%3E%3D8" in address
     page.goto(address)
@@ -195,7 +195,7 @@ def test_with_lost_and_doubled_messages_the_map_still_ends_right(
         page,
         """() => { const search = document.getElementById('search');
         search.dispatchEvent(new InputEvent('input'));
-        return document.getElementById('map-sentence').textContent === '1 nodes match'; }""",
+        return document.getElementById('map-sentence').textContent === 'nodes that match: 1'; }""",
     )
     assert counted["lost"] > 0
 
@@ -243,7 +243,7 @@ def test_ten_thousand_nodes_are_shown_whole_and_stay_live(
     page = visit("/c/demo/map")
     assert page.locator("[data-kpi=nodes]").inner_text() == "10,000"
     page.locator("#search").fill("rack-0624")
-    until(page, "document.getElementById('map-sentence').textContent === '16 nodes match'")
+    until(page, "document.getElementById('map-sentence').textContent === 'nodes that match: 16'")
     page.locator("#search").fill("")
     assert pixels(page, CORDON) == 0
     cordon(cluster=cluster, node="gpu-0624-15", actor="test")

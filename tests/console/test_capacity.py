@@ -95,7 +95,7 @@ def test_a_type_by_hand(cluster: Cluster, operator: Client) -> None:
     [
         ({"growth": "r1"}, "“r1” is not of the form key=value."),
         ({"growth": "r1=many"}, "“many” is no number of nodes."),
-        ({"growth": "r1=0"}, "0 nodes: 1 to 1000 in one domain"),
+        ({"growth": "r1=0"}, "nodes in one domain: 1 to 1000, not 0"),
         ({"taints": "a:Sometimes"}, "“Sometimes” is no effect of a taint"),
         ({"like": "nobody"}, "there is no node nobody"),
         ({"like": ""}, "say what such a node has, or name a node like it"),

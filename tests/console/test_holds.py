@@ -58,7 +58,7 @@ class TestReservations:
         head = store.head(cluster.pk)
         answer = operator.post("/c/demo/reservations", WHERE | {"domain": free_rack, "nodes": "3"})
         assert answer.status_code == 422
-        assert f"{free_rack} has 2 of 3 wholly free nodes now" in text(answer)
+        assert f"wholly free nodes in {free_rack} now: 2 of 3" in text(answer)
         assert 'aria-invalid="true"' in answer.content.decode()
         answer = operator.post("/c/demo/reservations", WHERE | {"domain": "r9", "nodes": "1"})
         assert f"no node carries {RACK}=r9" in text(answer)

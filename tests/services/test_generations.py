@@ -114,8 +114,8 @@ def test_topology_spread_of_the_members_that_leaves_no_domain_is_refused_as_at_s
     (problem,) = refused.value.problems
     assert (problem.kind, problem.name, problem.path) == ("PodGroup", "g", "topology_key")
     assert problem.message == (
-        f"at most 1 of 4 members can come into r1, r2: maxSkew is 1 over {RACK}, of whose 2 domains r1 "
-        "holds the fewest pods that match, 0"
+        f"members that can come into r1, r2: at most 1 of 4; maxSkew is 1 over {RACK}, of whose domains, 2, "
+        "r1 holds the fewest pods that match, 0"
     )
     assert opened(made, NextGeneration()).group.topology_key == ZONE
     assert next_generation(made.state, G, NextGeneration(), made.now_ms).notices == ()
