@@ -92,6 +92,10 @@ class NextGenerationIn(Schema):
 
     model_config = ConfigDict(extra="forbid")
 
+    generation: int = Field(
+        description="The open generation that this was decided on. When it is not the open one any more, the "
+        "request is refused and names who came first: asking twice opens one."
+    )
     topology_key: str | None = Field(None, description="Empty for no constraint; null for the same.")
     min_count: int | None = Field(None, description="Lower only where the group is elastic.")
     checkpoint: str = Field("", description="What its members start from; it is kept as text.")
@@ -268,7 +272,9 @@ def list_generations(request: HttpRequest, cluster: str, namespace: str, name: s
 
 
 def _wanted(body: NextGenerationIn) -> NextGeneration:
-    return NextGeneration(body.topology_key, body.min_count, body.checkpoint, body.elastic)
+    return NextGeneration(
+        body.topology_key, body.min_count, body.checkpoint, body.elastic, generation=body.generation
+    )
 
 
 @router.post(

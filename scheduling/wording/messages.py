@@ -166,6 +166,8 @@ SENTENCES = (
     _("must be more than 0 and at most %(most)s days"),
     _("minCount may be lowered from %(need)s only where the group is marked elastic"),
     _("a group of the basic policy has no minCount"),
+    _("generation %(number)s is not the open one, which is generation %(need)s"),
+    _("the open generation that this was decided on must be named"),
     _("must have at most %(most)s characters"),
     _("a NUMA zone is a part of its node: cordon the node"),
     _("no node carries %(label)s"),
