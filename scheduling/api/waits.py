@@ -252,6 +252,28 @@ def set_deadline(
     return outcome(done)
 
 
+@router.delete(
+    f"{GROUP}/deadline",
+    response={200: OutcomeOut, **errors(404, 409, 422)},
+    summary="Go back to the default deadline",
+    **access(OPERATE),
+)
+def withdraw_deadline(
+    request: HttpRequest, cluster: str, namespace: str, name: str, idempotency_key: IdempotencyKey = ""
+) -> OutcomeOut:
+    """What was said for the open generation holds no more. The default of the cluster, if it has one, counts
+    from when the wait began: a wait that is longer is past it at once.
+    """
+    done = deadlines.withdraw_deadline(
+        cluster=find_cluster(cluster),
+        namespace=namespace,
+        name=name,
+        actor=actor(request),
+        command_id=command_id(request, idempotency_key),
+    )
+    return outcome(done)
+
+
 @router.get(
     f"{GROUP}/generations",
     response={200: GenerationsOut, **errors(404)},

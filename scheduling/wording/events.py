@@ -432,6 +432,26 @@ def _deadline_set(event: log.WaitDeadlineSet) -> str:
     return gettext("PodGroup %(group)s may wait until %(at)s; then: %(action)s.") % values
 
 
+def _deadline_withdrawn(event: log.WaitDeadlineWithdrawn) -> str:
+    values = {"group": f"{event.namespace}/{event.name}"}
+    if event.at is None:
+        return (
+            gettext(
+                "The default wait deadline of the cluster holds for PodGroup %(group)s again; until now it "
+                "could wait for as long as it takes."
+            )
+            % values
+        )
+    values |= {"at": units.moment(event.at)}
+    return (
+        gettext(
+            "The default wait deadline of the cluster holds for PodGroup %(group)s again; until now it could "
+            "wait until %(at)s."
+        )
+        % values
+    )
+
+
 def _deadline_expired(event: log.WaitDeadlineExpired) -> str:
     values = {
         "group": f"{event.namespace}/{event.name}",
@@ -520,6 +540,7 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     "StickyWaitStarted": _sticky_started,
     "StickyWaitEnded": _sticky_ended,
     "WaitDeadlineSet": _deadline_set,
+    "WaitDeadlineWithdrawn": _deadline_withdrawn,
     "WaitDeadlineExpired": _deadline_expired,
     "WaitDeadlineLifted": _deadline_lifted,
     "WaitPolicyChanged": _policy,

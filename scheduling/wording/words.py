@@ -193,6 +193,7 @@ EVENT_TYPES: dict[str, Any] = {
     "StickyWaitStarted": _("domain-sticky wait began"),
     "StickyWaitEnded": _("domain-sticky wait ended"),
     "WaitDeadlineSet": _("wait deadline set"),
+    "WaitDeadlineWithdrawn": _("back to the default wait deadline"),
     "WaitDeadlineExpired": _("wait deadline passed"),
     "WaitDeadlineLifted": _("wait deadline lifted"),
     "WaitPolicyChanged": _("default wait deadline changed"),

@@ -70,6 +70,17 @@ def test_a_deadline_is_set_once_and_expires(scheduled: Cluster, operator: Caller
     assert operator("GET", f"{WIDE}/wait").status_code == 404
 
 
+def test_a_deadline_goes_back_to_the_default_of_the_cluster(scheduled: Cluster, operator: Caller) -> None:
+    operator("POST", "/clusters/demo/wait-policy", {"after_s": 3600, "action": "propose"})
+    operator("POST", f"{WIDE}/deadline", {"at": None})
+    assert operator("GET", f"{WIDE}/wait").json()["deadline"] is None
+    assert types(operator("DELETE", f"{WIDE}/deadline")) == ["WaitDeadlineWithdrawn"]
+    assert types(operator("DELETE", f"{WIDE}/deadline")) == []
+    wait = operator("GET", f"{WIDE}/wait").json()
+    assert wait["deadline"]["default"] and not wait["unlimited"]
+    assert operator("DELETE", "/clusters/demo/podgroups/team-a/none/deadline").status_code == 404
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -168,3 +179,4 @@ def test_a_domain_is_marked_lost_and_taken_back(scheduled: Cluster, operator: Ca
 )
 def test_who_may_only_look_changes_nothing(scheduled: Cluster, viewer: Caller, path: str, body: Any) -> None:
     assert viewer("POST", path, body).status_code == 403
+    assert viewer("DELETE", f"{WIDE}/deadline").status_code == 403

@@ -96,6 +96,19 @@ def test_without_an_amount_it_waits_for_as_long_as_it_takes(rack: str, operator:
     assert "none: it may wait for as long as it takes" in text(done)
 
 
+def test_what_was_said_for_a_group_can_go_back_to_the_default(cluster: Cluster, operator: Client) -> None:
+    assert "Back to the default" not in text(operator.get(f"{WIDE}/wait"))
+    operator.post(f"{WIDE}/wait", {"amount": "", "unit": "hours", "action": "alert"})
+    assert "The cluster has no default" in text(operator.get(f"{WIDE}/wait"))
+    set_policy(cluster=cluster, after=5_400_000, action="propose", actor="t")
+    assert "The default of the cluster is 1 h 30 min from when the wait began" in text(
+        operator.get(f"{WIDE}/wait")
+    )
+    done = operator.post(f"{WIDE}/wait", {"default": "1"}, follow=True)
+    assert "The default wait deadline of the cluster holds for PodGroup team-a/wide again." in text(done)
+    assert "default of the cluster" in text(done) and types(cluster)[-1] == "WaitDeadlineWithdrawn"
+
+
 def test_a_deadline_that_cannot_be_is_refused_at_its_field(cluster: Cluster, operator: Client) -> None:
     """`fits` runs: it does not wait."""
     head = store.head(cluster.pk).seq
