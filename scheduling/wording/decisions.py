@@ -340,6 +340,17 @@ def _held(facts: Facts) -> Sentences:
             )
             % values
         )
+    elif facts.quota is not None and facts.quota.never:
+        values = {
+            "queue": facts.quota.queue,
+            "quota": units.gpus(facts.quota.quota),
+            "asked": units.gpus(facts.quota.own + facts.quota.asked),
+        }
+        headline = gettext(
+            "Not evaluated: the group never fits the quota of queue %(queue)s. Its members for minCount ask "
+            "for %(asked)s together, and the whole quota is %(quota)s."
+        )
+        return Sentences(headline % values, _law(facts))
     elif facts.quota is not None:
         headline = ngettext(
             "Not evaluated: queue %(queue)s uses %(used)s of its %(quota)s GPU, and the missing members ask "

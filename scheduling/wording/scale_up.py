@@ -9,8 +9,10 @@ from django.utils.translation import gettext, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.engine.node_types import NewNodes, NodeType, PlanStatus, ScaleUpOption, ScaleUpPlan
+from scheduling.engine.scale_up import NoHelp
 from scheduling.ledger import events as log
-from scheduling.wording import units, words
+from scheduling.services import scale_up as services
+from scheduling.wording import messages, units, words
 from scheduling.wording.decisions import joined
 
 STATUSES: dict[str, Any] = {
@@ -113,6 +115,11 @@ def proof(option: ScaleUpOption) -> list[str]:
     if option.cheapest:
         said.append(gettext("No mixture of types in this domain costs less."))
     return said
+
+
+def no_help(code: str) -> str:
+    """Why new nodes are no help, without its end."""
+    return messages.translated(services.OBSTACLES[NoHelp(code)])
 
 
 def outcome(plan: ScaleUpPlan) -> str:

@@ -111,6 +111,11 @@ LIFTED_BY: dict[str, Any] = {
     Reason.QUOTA: _("Lifted when members of groups of the queue end, or by a larger quota."),
 }
 
+LIFTED_FROM_NEVER_IN_QUOTA = _(
+    "Lifted by a larger quota, or by a new generation with a smaller minCount; nobody else's end helps. In "
+    "this queue, as it is, the group can never run."
+)
+
 STATUSES: dict[str, Any] = {
     "scheduled": pgettext_lazy("status", "scheduled"),
     "pending": pgettext_lazy("status", "pending"),

@@ -47,7 +47,7 @@ def test_before_anything_is_defined_the_page_says_what_is_missing(cluster: Clust
 
     assert "No node type is defined." in page
     assert "No plan is open." in page
-    assert "team-a/wide Plan scale-up" in page
+    assert "team-a/wide no node type is defined" in page and "Plan scale-up" not in page
 
 
 def test_the_navigation_leads_there(cluster: Cluster, viewer: Client) -> None:
