@@ -271,3 +271,19 @@ def test_an_observed_cluster_gets_advice(cluster: Cluster, operator: Client, adm
     page = text(operator.get(PAGE))
     assert "In an observed cluster a plan is advice" in page
     assert "Let nodes join" not in page
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("tab", ["capacity", "reservations", "queues", "preemption"])
+def test_the_pages_of_the_capacity_are_headed_alike(
+    cluster: Cluster, viewer: Client, tab: str, language: str
+) -> None:
+    """Each by the name of its tab, with a line about it, under one entry of the navigation."""
+    html = viewer.get(f"/c/demo/{tab}", headers={"accept-language": language}).content.decode()
+    (heading,) = re.findall(r"<h1[^>]*>([^<]+)</h1>", html)
+    (chosen,) = re.findall(r'class="btn pri" aria-current="page">([^<]+)</a>', html)
+    (title,) = re.findall(r"<title>([^<]+)</title>", html)
+    assert heading == chosen and title.startswith(f"{heading} · demo")
+    after_tabs = html.partition('class="bar tabs"')[2].partition("</nav>")[2]
+    assert after_tabs.strip().startswith('<p class="muted">')
+    assert re.search(r'<a href="/c/demo/capacity" aria-current="page">', html)
