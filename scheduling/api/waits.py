@@ -197,9 +197,13 @@ def _row(cluster: Cluster, namespace: str, name: str) -> PodGroupRow:
 )
 def get_wait(request: HttpRequest, cluster: str, namespace: str, name: str) -> WaitOut:
     """What the open generation waits for, since when, until when, and what would take it out of it."""
-    found = find_cluster(cluster)
-    row = _row(found, namespace, name)
-    wait = waits.of_group(found, row.key)
+    return wait_out(find_cluster(cluster), namespace, name)
+
+
+def wait_out(cluster: Cluster, namespace: str, name: str) -> WaitOut:
+    """Raises Http404."""
+    row = _row(cluster, namespace, name)
+    wait = waits.of_group(cluster, row.key)
     if wait is None:
         raise Http404(f"No generation of {namespace}/{name} is open.")
     sticky = None
@@ -282,9 +286,13 @@ def withdraw_deadline(
 )
 def list_generations(request: HttpRequest, cluster: str, namespace: str, name: str) -> GenerationsOut:
     """Newest first: who opened each, why, and how it ended. Those whose beginning is archived are missing."""
-    found = find_cluster(cluster)
-    _row(found, namespace, name)
-    told = lineages.lineage(found, namespace, name)
+    return generations_out(find_cluster(cluster), namespace, name)
+
+
+def generations_out(cluster: Cluster, namespace: str, name: str) -> GenerationsOut:
+    """Raises Http404."""
+    _row(cluster, namespace, name)
+    told = lineages.lineage(cluster, namespace, name)
     return GenerationsOut(
         items=[
             GenerationOut(**{field: getattr(one, field) for field in GenerationOut.model_fields})
@@ -360,7 +368,11 @@ def forecast_generation(
 )
 def get_policy(request: HttpRequest, cluster: str) -> WaitPolicyOut:
     """For groups without a deadline of their own; counted from when a wait began."""
-    found = waits.policy(find_cluster(cluster))
+    return policy_out(find_cluster(cluster))
+
+
+def policy_out(cluster: Cluster) -> WaitPolicyOut:
+    found = waits.policy(cluster)
     if found is None:
         return WaitPolicyOut(after_s=None, action=None)
     return WaitPolicyOut(after_s=found.after // 1000, action=found.action)
@@ -394,7 +406,11 @@ def set_policy(
 )
 def list_lost(request: HttpRequest, cluster: str) -> LostDomainsOut:
     """Those that an operator gave up, in the order in which they were; not those whose nodes are gone."""
-    marks = waits.marked_lost(find_cluster(cluster))
+    return lost_domains_out(find_cluster(cluster))
+
+
+def lost_domains_out(cluster: Cluster) -> LostDomainsOut:
+    marks = waits.marked_lost(cluster)
     return LostDomainsOut(
         items=[
             LostDomainOut(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-import getpass
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,8 @@ from scheduling.ledger.codec import UnknownEvent
 from scheduling.ledger.events import CATALOGUE
 from scheduling.ledger.store import ConflictingAppend
 from scheduling.management.commands.import_cluster import gate
+from scheduling.management.families import holds, preemption, scale_up, waits
+from scheduling.management.families.verb import Family, actor, within
 from scheduling.models import PodGroupRow
 from scheduling.projections.writer import TablesBehind
 from scheduling.selectors import history
@@ -43,14 +44,26 @@ MOST_ROWS = 1_000_000
 
 LAST_SEQ = 2**63 - 1
 
-SUBJECTS = ("cluster", "node", "workload", "podgroup", "pod", "nodetype", "plan")
+SUBJECTS = tuple(dict.fromkeys(kind.SUBJECT for kind in CATALOGUE.values()))
+
+ACTIONS = {
+    "import": "import a dump of nodes, pods and PodGroups",
+    "submit": "submit PodGroup and Pod manifests to a simulated cluster",
+    "groups": "list open PodGroups",
+    "explain": "say why a PodGroup waits, or where it would go",
+    "events": "read the log",
+}
+FAMILIES: dict[str, Family] = {
+    "wait": waits.FAMILY,
+    "reservation": holds.RESERVATION,
+    "queue": holds.QUEUE,
+    "node-type": scale_up.NODE_TYPE,
+    "scale-up": scale_up.SCALE_UP,
+    "preemption": preemption.FAMILY,
+}
 
 REFUSED = 3
 """Exit code of a command that a service refused; nothing was stored."""
-
-
-def actor() -> str:
-    return f"cli:{getpass.getuser()}"
 
 
 def read(name: str) -> bytes:
@@ -61,46 +74,50 @@ def read(name: str) -> bytes:
         raise CommandError(f"{name}: {error.strerror}") from error
 
 
-def within(least: int, most: int) -> Callable[[str], int]:
-    """The type of an option: a whole number of that range."""
-
-    def number(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{value} is not from {least} to {most}")
-        return value
-
-    return number
+def _texts(value: object) -> Iterator[str]:
+    """Every text in the value of an option."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts(part)
 
 
 class Command(BaseCommand):
-    help = "Import, submit, list, explain, read the log. Exits with 0 done, 1 not done, 2 usage, 3 refused."
+    help = (
+        "Import, submit, list, explain, read the log; waits, room, queues, new nodes and preemption. "
+        "Exits with 0 done, 1 not done, 2 usage, 3 refused."
+    )
+    json = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        actions = parser.add_subparsers(
-            dest="action", required=True, metavar="import|submit|groups|explain|events"
-        )
-        for name, text in (
-            ("import", "import a dump of nodes, pods and PodGroups"),
-            ("submit", "submit PodGroup and Pod manifests to a simulated cluster"),
-            ("groups", "list open PodGroups"),
-            ("explain", "say why a PodGroup waits, or where it would go"),
-            ("events", "read the log"),
-        ):
+        actions = parser.add_subparsers(dest="action", required=True, metavar="|".join((*ACTIONS, *FAMILIES)))
+        for name, text in ACTIONS.items():
             action = actions.add_parser(name, help=text)
             action.add_argument("cluster")
             action.add_argument("--json", action="store_true", help="print JSON for programs")
             getattr(self, f"{name}_arguments")(action)
+        for name, family in FAMILIES.items():
+            verbs = actions.add_parser(name, help=family.help).add_subparsers(
+                dest="verb", required=True, metavar="|".join(family.verbs)
+            )
+            for word, verb in family.verbs.items():
+                asked = verbs.add_parser(word, help=verb.help)
+                asked.add_argument("cluster")
+                verb.arguments(asked)
+                asked.add_argument("--json", action="store_true", help="print JSON for programs")
 
     def handle(self, *args: Any, **options: Any) -> None:
         for name, value in options.items():
-            if isinstance(value, str) and not is_storable(value):
-                raise CommandError(f"{name}: {shown(value)} is not text in UTF-8")
+            for text in _texts(value):
+                if not is_storable(text):
+                    raise CommandError(f"{name}: {shown(text)} is not text in UTF-8")
+        self.json = options["json"]
         try:
-            getattr(self, f"{options['action']}_")(**options)
+            if options["action"] in FAMILIES:
+                self.family(**options)
+            else:
+                getattr(self, f"{options['action']}_")(**options)
         except Refused as error:
             if options["json"]:
                 found = [problem(each) for each in error.problems]
@@ -115,6 +132,12 @@ class Command(BaseCommand):
             # Whoever read has seen enough (`| head`); Python would complain again when it flushes at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(1) from None
+
+    def family(self, *, action: str, verb: str, cluster: str, **options: Any) -> None:
+        """A verb gets the options that it has itself."""
+        run = FAMILIES[action].verbs[verb].run
+        own = {name: options[name] for name in signature(run).parameters if name in options}
+        run(find_cluster(cluster), self, **own)
 
     # --- import
 
