@@ -40,6 +40,12 @@ class Command(BaseCommand):
             help="Check that the heads of an earlier --export-heads are in the log. `-`: standard input.",
         )
         parser.add_argument(
+            "--archives",
+            metavar="DIR",
+            type=Path,
+            help="With --against: where the files of archived events are, for heads that lie in one.",
+        )
+        parser.add_argument(
             "--export-heads",
             metavar="FILE",
             help="When all is as written, note the head of every log that was verified in a new file, signed "
@@ -54,6 +60,11 @@ class Command(BaseCommand):
             streams = streams.filter(kind=Stream.Kind.CLUSTER, name=name)
             if not streams:
                 raise CommandError(f"there is no cluster {name}")
+        folder = options["archives"]
+        if folder is not None and options["against"] is None:
+            raise CommandError("--archives is for --against, which is not given", returncode=2)
+        if folder is not None and not folder.is_dir():
+            raise CommandError(f"{folder} is no folder")
         noted = None if options["against"] is None else self._read(options["against"])
         verified, faulty = list[NotedHead](), list[str]()
         for stream in streams:
@@ -62,7 +73,7 @@ class Command(BaseCommand):
                 faulty.append(str(stream))
             else:
                 verified.append(head)
-        problems = [] if noted is None else self._check(noted, name)
+        problems = [] if noted is None else self._check(noted, name, folder)
         if faulty:
             raise CommandError(f"not as written, or not to be read: {', '.join(faulty)}")
         if problems:
@@ -109,12 +120,12 @@ class Command(BaseCommand):
         except BadHeads as error:
             raise CommandError(f"{name}: {error}") from error
 
-    def _check(self, noted: Heads, name: str | None) -> list[str]:
+    def _check(self, noted: Heads, name: str | None, folder: Path | None) -> list[str]:
         """What is wrong with the noted heads, or with that of one cluster."""
         listed = [head for head in noted.heads if name is None or (head.kind, head.name) == ("cluster", name)]
         if name is not None and not listed:
             return [f"the file notes no head of cluster {name}"]
-        problems = [sentence for head in listed if (sentence := heads.problem(head))]
+        problems = [sentence for head in listed if (sentence := heads.problem(head, folder))]
         trust = "not signed" if not noted.signed else "signed"
         if noted.signed and not settings.TAS_HEADS_KEY:
             trust = "signed, which was not checked: TAS_HEADS_KEY is not set"
