@@ -15,8 +15,8 @@ from scheduling.engine.model import PodGroup
 
 
 class Means(StrEnum):
-    """``SCOPE``: the gates stay off for everybody else. ``GATE``: the gates are on for the whole cluster while
-    it runs, and the scope is only what is judged.
+    """``SCOPE``: the gates stay off for everybody else. ``GATE``: the gates are on for the whole cluster
+    while it runs, and the scope is only what is judged.
     """
 
     SCOPE = "scope"
@@ -31,8 +31,8 @@ class Approval(StrEnum):
 
 
 class Status(StrEnum):
-    """``RUNNING``: its window is open. ``ASKING``: judged, and a person has to say what follows. ``KEPT``: its
-    groups are held for good. The others are over, and nobody is held by it.
+    """``RUNNING``: its window is open. ``ASKING``: judged, and a person has to say what follows. ``KEPT``:
+    its groups are held for good. The others are over, and nobody is held by it.
     """
 
     RUNNING = "running"
@@ -102,8 +102,9 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class CanaryScope:
-    """Who is held to one domain by the canary ``id`` though the gates are off. ``exempt``: uids of generations
-    that ran spread over domains when they came into a canary: they are held by nothing, gates or not.
+    """Who is held to one domain by the canary ``id`` though the gates are off. ``exempt``: uids of
+    generations that ran spread over domains when they came into a canary: they are held by nothing, gates or
+    not.
     """
 
     id: str
@@ -128,7 +129,9 @@ class Law:
 
     def canary(self, namespace: str, key: str) -> str:
         """The canary whose groups it is one of, "" for none."""
-        return next((each.id for each in self.scopes if namespace in each.namespaces or key in each.groups), "")
+        return next(
+            (each.id for each in self.scopes if namespace in each.namespaces or key in each.groups), ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +208,9 @@ class Canary:
 
 @dataclass(frozen=True, slots=True)
 class CanaryFacts:
-    """What happened in the open window of the canary ``id``. ``waits``: (group key, milliseconds) of groups of
-    the scope that were placed; ``control``: of the others with a constraint. ``more``: how many waits were not
-    kept. ``errors``: (group key, what, seq of the event), one for each group of the scope: conflicted,
+    """What happened in the open window of the canary ``id``. ``waits``: (group key, milliseconds) of groups
+    of the scope that were placed; ``control``: of the others with a constraint. ``more``: how many waits were
+    not kept. ``errors``: (group key, what, seq of the event), one for each group of the scope: conflicted,
     domain_lost or deadline. ``throughput``: (group key, of the scope, thousandths per second), the last one
     measured of each.
     """

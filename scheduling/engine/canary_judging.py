@@ -1,8 +1,8 @@
 """A canary's window against its limits: from what was counted in it and from the groups as they are now.
 
-A group that waits still has waited at least so long, and nobody knows for how long it will. So a limit on waits
-is broken when it is even if all of them were placed now, and kept when it is even if none of them ever were;
-between the two there is not enough data. Nothing is ever estimated in place of a measurement.
+A group that waits still has waited at least so long, and nobody knows for how long it will. So a limit on
+waits is broken when it is even if all of them were placed now, and kept when it is even if none of them ever
+were; between the two there is not enough data. Nothing is ever estimated in place of a measurement.
 """
 
 from __future__ import annotations
@@ -69,9 +69,17 @@ def measured(state: ClusterState, canary: Canary, facts: CanaryFacts, now: int) 
     waiting = [group for group in groups if waits_now(state, group)]
     mine = _waits(state, facts.waits, waiting, canary.since, now)
     against = any(limit.criterion == Criterion.WAIT_CONTROL for limit in canary.limits)
-    others = [group for group in groups_of(state, canary, control=True) if waits_now(state, group)] if against else []
+    others = (
+        [group for group in groups_of(state, canary, control=True) if waits_now(state, group)]
+        if against
+        else []
+    )
     control = _waits(state, facts.control, others, canary.since, now)
-    seen = {group.key for group in groups} | {key for key, _ in facts.waits} | {key for key, _, _ in facts.errors}
+    seen = (
+        {group.key for group in groups}
+        | {key for key, _ in facts.waits}
+        | {key for key, _, _ in facts.errors}
+    )
     told = []
     for limit in canary.limits:
         match limit.criterion:
