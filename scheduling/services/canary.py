@@ -213,7 +213,7 @@ def _spread(state: ClusterState, scope: Scope, gates: tuple[str, ...]) -> tuple[
     spread over domains, or on nodes that are in none.
     """
     ahead = state.fork()
-    ahead.records.put(CanaryScope("", scope.namespaces, scope.groups))
+    ahead.records.put(CanaryScope("ahead", scope.namespaces, scope.groups))
     for gate in gates:
         ahead.set_gate(gate, True)
 
