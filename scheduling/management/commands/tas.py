@@ -43,7 +43,7 @@ MOST_ROWS = 1_000_000
 
 LAST_SEQ = 2**63 - 1
 
-SUBJECTS = ("cluster", "node", "workload", "podgroup", "pod", "nodetype", "plan")
+SUBJECTS = ("cluster", "node", "workload", "podgroup", "pod", "nodetype", "plan", "canary")
 
 REFUSED = 3
 """Exit code of a command that a service refused; nothing was stored."""
