@@ -40,8 +40,8 @@ class CanaryIn(Schema):
 
     stages: list[ScopeIO] = Field(description="Each covers all of the one before it.")
     limits: dict[str, int] = Field(
-        description=f"By what is judged ({_CRITERIA}): waits in milliseconds, shares and comparisons with the "
-        "control in thousandths, throughput in thousandths per second (at least), else groups."
+        description=f"By what is judged ({_CRITERIA}): waits in milliseconds, shares and comparisons with "
+        "the control in thousandths, throughput in thousandths per second (at least), else groups."
     )
     window_ms: int = Field(3_600_000, description="How long each stage is judged.")
     means: str = Field(

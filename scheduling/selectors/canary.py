@@ -39,9 +39,9 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """``measured``: at this moment, of one that is judged already at its judgement. ``groups``: of the running
-    stage, by key, at most ``SHOWN``, and how many there are. ``spread``: keys of those that are left out.
-    ``more``: how many waits were not kept.
+    """``measured``: at this moment, of one that is judged already at its judgement. ``groups``: of the
+    running stage, by key, at most ``SHOWN``, and how many there are. ``spread``: keys of those that are left
+    out. ``more``: how many waits were not kept.
     """
 
     canary: Canary

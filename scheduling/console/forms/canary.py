@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -104,7 +104,7 @@ class LimitsForm(forms.Form):
 class CanaryForm:
     """The whole form. ``data`` carries how many stages there are, as ``stages``."""
 
-    def __init__(self, data: QueryDict | None = None, initial: Mapping[str, str] | None = None) -> None:
+    def __init__(self, data: QueryDict | None = None, initial: dict[str, Any] | None = None) -> None:
         self.main = LimitsForm(data)
         number = str(data.get("stages", "1")) if data is not None else "1"
         rows = min(max(int(number), 1), MOST_STAGES) if number.isdecimal() else 1
@@ -167,7 +167,7 @@ def reshaped(data: QueryDict, action: str) -> QueryDict:
             for field in ("namespaces", "groups", "whole"):
                 changed.pop(f"s{row}-{field}", None)
                 if row + 1 < rows and f"s{row + 1}-{field}" in data:
-                    changed[f"s{row}-{field}"] = data[f"s{row + 1}-{field}"]
+                    changed[f"s{row}-{field}"] = str(data[f"s{row + 1}-{field}"])
         changed["stages"] = str(rows - 1)
     return changed
 
