@@ -180,7 +180,7 @@ def start_canary(
     request: HttpRequest, cluster: str, body: CanaryIn, idempotency_key: IdempotencyKey = ""
 ) -> Status[OutcomeOut]:
     """Groups of the first stage are held to one domain from now on. One at a time; in an observed cluster
-    none, since its gates are its own. The name is in the first event that the answer tells.
+    none, since its gates are its own. Its name is `canary-` and `first_seq` of the answer.
     """
     wish = services.CanaryWish(
         stages=tuple(Scope(tuple(one.namespaces), tuple(one.groups), one.whole) for one in body.stages),

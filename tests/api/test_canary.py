@@ -23,8 +23,8 @@ WISH: dict[str, Any] = {
 @pytest.fixture
 def admin(cluster: Cluster, operator: Caller, caller: Any) -> Caller:
     made: Caller = caller("view_cluster", "operate_cluster", "switch_gate")
+    run_cycle(cluster.pk)  # `fits` is in one rack
     made("PATCH", "/clusters/demo/gates/GangScheduling", {"enabled": False})
-    run_cycle(cluster.pk)
     return made
 
 
@@ -35,7 +35,7 @@ def judge(cluster: Cluster) -> None:
 def test_one_is_started_measured_and_approved(admin: Caller, cluster: Cluster) -> None:
     started = admin("POST", CANARIES, WISH)
     assert started.status_code == 201, started.json()
-    name = started.json()["events"][0]["name"]
+    name = f"canary-{started.json()['first_seq']}"
     rate = {"rate": 1_500, "unit": "steps", "source": "trainer"}
     path = "/clusters/demo/podgroups/team-a/fits/throughput"
     assert admin("POST", path, rate).json()["events"][0]["type"] == "ThroughputReported"

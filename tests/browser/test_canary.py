@@ -133,6 +133,7 @@ def test_one_that_passes_widens_to_the_whole_cluster_and_is_kept(
 
     expect(page.locator("p.gate-off")).to_have_count(0, timeout=PATIENCE)
     expect(page.locator("p.canary-runs")).to_contain_text("the gates are on for all groups")
+    submit(cluster, "more", 2)
     screenshot(page, "canary-6-widened")
     expect(page.locator("#kept-title")).to_be_visible(timeout=PATIENCE)
     expect(page.get_by_text("Every gate is on").first).to_be_visible()
