@@ -7,7 +7,8 @@ its window. Times are milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -90,7 +91,7 @@ class Scope:
     whole: bool = False
 
     def covers(self, group: PodGroup) -> bool:
-        return self.whole or group.namespace in self.namespaces or group.key in self.groups
+        return self.whole or _among(self.namespaces, group.namespace) or _among(self.groups, group.key)
 
     def within(self, other: Scope) -> bool:
         """Whether the other one covers whatever this one does."""
@@ -104,13 +105,16 @@ class Scope:
 class CanaryScope:
     """Who is held to one domain by the canary ``id`` though the gates are off. ``exempt``: uids of
     generations that ran spread over domains when they came into a canary: they are held by nothing, gates or
-    not.
+    not. All sorted.
     """
 
     id: str
     namespaces: tuple[str, ...]
     groups: tuple[str, ...]
     exempt: tuple[str, ...] = ()
+
+    def names(self, namespace: str, key: str) -> bool:
+        return _among(self.namespaces, namespace) or _among(self.groups, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +129,11 @@ class Law:
         return not self.exempted(uid) and (self.gates or self.canary(namespace, key) != "")
 
     def exempted(self, uid: str) -> bool:
-        return any(uid in scope.exempt for scope in self.scopes)
+        return any(_among(scope.exempt, uid) for scope in self.scopes)
 
     def canary(self, namespace: str, key: str) -> str:
         """The canary whose groups it is one of, "" for none."""
-        return next(
-            (each.id for each in self.scopes if namespace in each.namespaces or key in each.groups), ""
-        )
+        return next((each.id for each in self.scopes if each.names(namespace, key)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,3 +232,9 @@ PARTS = (Scope, Limit, Measured)
 def the_undecided(canaries: Iterable[Canary]) -> Canary | None:
     """The one that runs or asks; there is never more than one."""
     return next((canary for canary in canaries if canary.undecided), None)
+
+
+def _among(names: Sequence[str], name: str) -> bool:
+    """Whether it is one of these, which are sorted and may be many."""
+    place = bisect_left(names, name)
+    return place < len(names) and names[place] == name

@@ -129,7 +129,7 @@ def _end(state: ClusterState, name: str, status: Status) -> None:
 
 def _hold(state: ClusterState, name: str, scope: Scope, exempt: tuple[str, ...]) -> None:
     """With the whole cluster as the scope it is the gates that hold everybody."""
-    state.records.put(CanaryScope(name, scope.namespaces, scope.groups, exempt))
+    state.records.put(CanaryScope(name, scope.namespaces, scope.groups, tuple(sorted(exempt))))
 
 
 def _exempt(state: ClusterState, name: str) -> tuple[str, ...]:

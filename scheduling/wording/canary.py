@@ -195,7 +195,8 @@ def _judged(event: log.CanaryJudged) -> str:
         "verdict": words.word(VERDICTS, event.verdict),
     }
     told = [gettext("%(name)s was judged after %(time)s of stage %(stage)s: %(verdict)s.") % values]
-    told += [gettext("%(sentence)s.") % {"sentence": measured(each)} for each in event.measured]
+    limits = "; ".join(measured(each) for each in event.measured)
+    told.append(gettext("Measured: %(limits)s.") % {"limits": limits})
     if event.early:
         told.append(
             gettext("A limit was broken for good, so that the rest of the window was not waited for.")
