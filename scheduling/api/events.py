@@ -53,7 +53,17 @@ def list_events(
     after: int = Query(0, ge=0, description="Only events with a greater seq."),
     type: str = Query("", pattern=f"^(|{'|'.join(CATALOGUE)})$", description="An event type."),
     subject: Literal[
-        "", "cluster", "node", "workload", "podgroup", "pod", "nodetype", "plan", "reservation", "queue"
+        "",
+        "cluster",
+        "node",
+        "workload",
+        "podgroup",
+        "pod",
+        "nodetype",
+        "plan",
+        "reservation",
+        "queue",
+        "canary",
     ] = Query("", description="Kind of the object it is about."),
     namespace: str = Query(""),
     name: str = Query("", description="Name of the object."),
@@ -63,6 +73,7 @@ def list_events(
     until: Annotated[datetime | None, Query(description="Recorded before then.")] = None,
     cause: int | None = Query(None, ge=1, description="The seq of the event that led to it."),
     command: str = Query("", description="Id of the command that wrote it."),
+    canary: str = Query("", description="About this canary, or caused by an event that is."),
     limit: int = Query(100, ge=1, le=1000, description="Of a page; does not bound ndjson and csv."),
     format: Literal["json", "ndjson", "csv"] = Query(
         "json", description="ndjson and csv stream all that matches, one event a line."
@@ -73,7 +84,9 @@ def list_events(
     """
     found = find_cluster(cluster)
     history.refuse_archived(found, after)
-    filters = Filters(type, subject, namespace, name, actor, q, since, until, cause=cause, command=command)
+    filters = Filters(
+        type, subject, namespace, name, actor, q, since, until, cause=cause, command=command, canary=canary
+    )
     if format != "json":
         return event_export.response(found, filters, format, after)
     page = search(found, filters, after=after, limit=limit)

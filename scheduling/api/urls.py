@@ -13,6 +13,7 @@ from ninja import NinjaAPI, Swagger
 
 import scheduling.addresses  # noqa: F401  # the converter "any"
 from scheduling.api import (
+    canary,
     capacity,
     clusters,
     compare,
@@ -89,5 +90,6 @@ for module in (
     preemption,
     waits,
     runs,
+    canary,
 ):
     api.add_router("/clusters", module.router)

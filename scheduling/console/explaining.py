@@ -11,11 +11,12 @@ from itertools import pairwise
 from typing import Any
 
 from scheduling.console import events
+from scheduling.engine.canary import Law
 from scheduling.engine.decision import Decision
 from scheduling.engine.reasons import Reason, Verdict
 from scheduling.ledger.store import to_datetime
 from scheduling.models import Cluster, PodGroupRow
-from scheduling.selectors import clusters, history, pending, pod_groups
+from scheduling.selectors import history, law, pending, pod_groups
 from scheduling.selectors.past_groups import PastGroup
 from scheduling.services.explain import NEAR, Explanation, explain
 from scheduling.services.problems import Refused
@@ -31,7 +32,7 @@ class Listed:
     ``beside``: whether another group of an observed cluster is foretold to be placed.
     """
 
-    enforced: bool
+    law: Law
     observed: bool
     domains: dict[str, str]
     beside: bool
@@ -40,7 +41,7 @@ class Listed:
     def of(cls, cluster: Cluster, rows: Iterable[PodGroupRow]) -> Listed:
         observed = cluster.mode == Cluster.Mode.OBSERVED
         return cls(
-            enforced=clusters.enforced(cluster),
+            law=law.of_cluster(cluster),
             observed=observed,
             domains=pod_groups.bound_domains(cluster, rows),
             beside=observed and pending.placed(cluster) > 0,
@@ -82,7 +83,7 @@ def facts_of_row(row: PodGroupRow, listed: Listed) -> decisions.Facts:
         verdict=verdict,
         reason=reason,
         topology_key=row.topology_key,
-        enforced=listed.enforced and bool(row.topology_key),
+        enforced=bool(row.topology_key) and listed.law.holds(row.namespace, row.key, row.uid),
         domain=listed.domain(row),
         need=row.need,
         members=row.members,

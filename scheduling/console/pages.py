@@ -13,7 +13,8 @@ from django.utils import timezone
 from scheduling.console import access, zones
 from scheduling.engine.turns import LONGEST_REST
 from scheduling.models import Cluster
-from scheduling.selectors import clusters, history, pod_groups
+from scheduling.selectors import canary, clusters, history, law
+from scheduling.selectors.law import Enforcement
 
 LAST_CLUSTER = "last_cluster"
 
@@ -32,6 +33,15 @@ def _cycle_due(cluster: Cluster, head: int) -> bool:
     """Whether a cycle is about to decide something. A deadline may be days away, and tells of itself then."""
     soon = cluster.retry_at is not None and cluster.retry_at - timezone.now() <= SOON
     return head > cluster.last_cycle_seq or soon
+
+
+def enforcement_context(told: Enforcement) -> dict[str, Any]:
+    """What ``parts/enforcement.html`` asks about each group."""
+    return {
+        "unenforced_keys": told.unenforced,
+        "spread_keys": told.spread,
+        "canary_of": told.canary_of,
+    }
 
 
 def show(
@@ -65,8 +75,8 @@ def show(
         head = clusters.head(cluster)
         frame |= {
             "off_gates": off,
-            "enforced": not off,
-            "unenforced_keys": pod_groups.constrained_keys(cluster) if off else frozenset(),
+            "canary_now": canary.undecided(cluster),
+            **enforcement_context(law.enforcement(cluster)),
             "simulated": cluster.mode == Cluster.Mode.SIMULATED,
             "pending_count": clusters.pending_count(cluster),
             "head_seq": head,
@@ -82,7 +92,7 @@ def show_part(
     """A part of a page, for htmx: without the frame."""
     frame = {
         "cluster": cluster,
-        "enforced": clusters.enforced(cluster),
+        **enforcement_context(law.enforcement(cluster)),
         "cycle_due": _cycle_due(cluster, clusters.head(cluster)),
         "simulated": cluster.mode == Cluster.Mode.SIMULATED,
         "archived_to": history.archived_to(cluster),

@@ -4,6 +4,7 @@ from django.urls import path
 
 import scheduling.addresses  # noqa: F401  # the converter "quoted"
 from scheduling.console.views import (
+    canary,
     capacity,
     cluster_settings,
     clusters,
@@ -85,6 +86,12 @@ urlpatterns = [
     path("c/<slug:cluster>/preemption/policy", preemption.policy, name="preemption-policy"),
     path("c/<slug:cluster>/preemption/<slug:id>/approve", preemption.approve, name="preemption-approve"),
     path("c/<slug:cluster>/preemption/<slug:id>/reject", preemption.reject, name="preemption-reject"),
+    path("c/<slug:cluster>/rollout/canary", canary.canary_page, name="canary"),
+    path(
+        "c/<slug:cluster>/rollout/canary/<slug:name>/<slug:action>",
+        canary.canary_action,
+        name="canary-action",
+    ),
     path("c/<slug:cluster>/runs/", runs.run_list, name="runs"),
     path("c/<slug:cluster>/runs/<int:number>", runs.run_page, name="run"),
     path("c/<slug:cluster>/runs/<int:number>/cancel", runs.cancel, name="run-cancel"),

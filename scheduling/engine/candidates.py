@@ -34,8 +34,8 @@ class Conflict:
 
 
 def enforced(state: ClusterState, roster: Roster) -> bool:
-    """Whether the group is held to one domain: it names a key and the gates are on."""
-    return roster.group is not None and roster.group.topology_key != "" and state.tas_enforced
+    """Whether the group is held to one domain: it names a key, and the gates are on or a canary holds it."""
+    return roster.group is not None and state.enforces(roster.group)
 
 
 def lost_domain(state: ClusterState, roster: Roster) -> Conflict | None:
@@ -47,7 +47,7 @@ def lost_domain(state: ClusterState, roster: Roster) -> Conflict | None:
 
 
 def candidates(state: ClusterState, roster: Roster) -> Candidates | Conflict:
-    """The domains to look at. Without a constraint, or with a gate off, one domain of all nodes; nothing
+    """The domains to look at. Without a constraint, or not held to one, one domain of all nodes; nothing
     pins it.
     """
     if roster.group is None or not enforced(state, roster):

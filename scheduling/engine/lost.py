@@ -123,7 +123,7 @@ def _leave(state: ClusterState, pod: Pod, node: Node | None, key: str, *, strand
 def _is_gone(state: ClusterState, who: Roster, where: Home | Lost) -> bool:
     """Whether no node carries the value, and no member lies in another domain instead."""
     group = who.group
-    if group is None or group.uid != where.uid or not group.topology_key or not state.tas_enforced:
+    if group is None or group.uid != where.uid or not state.enforces(group):
         return False
     if where.domain in state.index(group.topology_key).number:
         return False

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from scheduling.engine.decision import Decision
-from scheduling.engine.model import TAS_GATES
 from scheduling.engine.numa_names import NUMA_KEY, node_of
 from scheduling.engine.numa_view import view, with_group
 from scheduling.engine.reasons import Reason, Verdict
@@ -36,9 +35,9 @@ class ZoneRoom:
 
 
 def asked(state: ClusterState, group_key: str) -> bool:
-    """Whether the group is held to one NUMA zone: it names the key and the gates are on."""
+    """Whether the group is held to one NUMA zone: it names the key, and the law is for it."""
     group = state.groups.get(group_key)
-    return group is not None and group.topology_key == NUMA_KEY and state.tas_enforced
+    return group is not None and group.topology_key == NUMA_KEY and state.enforces(group)
 
 
 def in_zones(state: ClusterState, who: Roster) -> tuple[ClusterState, Roster]:
@@ -98,5 +97,5 @@ def _fits_across(state: ClusterState, group_key: str, exact: Exact) -> bool:
     free = state.fork()
     for node in [node for node in state.nodes.values() if not node.zones]:
         free.remove_node(node.name, node.uid)
-    free.set_gate(TAS_GATES[-1], False)
+    free.lift_law()
     return exact(free, group_key).placed

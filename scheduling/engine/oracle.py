@@ -26,7 +26,7 @@ def domains(state: ClusterState, key: str) -> dict[str, list[Node]]:
     """
     who = roster(state, key)
     nodes = sorted(state.nodes.values(), key=lambda node: node.name)
-    topology_key = who.group.topology_key if who.group is not None and state.tas_enforced else ""
+    topology_key = who.group.topology_key if who.group is not None and state.enforces(who.group) else ""
     if not topology_key:
         return {"": nodes}
     found: dict[str, list[Node]] = {}

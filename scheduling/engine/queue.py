@@ -98,8 +98,13 @@ def _order(who: Roster) -> tuple[int, int, int]:
 
 def _quorum_order(who: Roster) -> tuple[int, int, int]:
     """A group that is short of minCount is held, wherever it stands in the queue."""
+    return (-who.priority, 0, quorum_at(who))
+
+
+def quorum_at(who: Roster) -> int:
+    """When the group could first be placed: it and minCount members existed."""
     quorum = _nth_created(who, who.need)
-    return (-who.priority, 0, max(quorum, who.group.created) if who.group is not None else quorum)
+    return max(quorum, who.group.created) if who.group is not None else quorum
 
 
 def _nth_created(who: Roster, number: int) -> int:

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, TypeVar, cast
 
-from scheduling.engine import node_types
+from scheduling.engine import canary, node_types
+from scheduling.engine.canary import Canary, CanaryFacts, CanaryScope
 from scheduling.engine.node_types import NodeType, ScaleUpPlan
 from scheduling.engine.preemption_records import PreemptionPlan, PreemptionPolicy, PreemptionTried, Victim
 from scheduling.engine.queues import Queue
@@ -26,11 +27,11 @@ _R = TypeVar("_R", bound=Record)
 
 KINDS: tuple[type[Record], ...] = (
     NodeType, ScaleUpPlan, Reservation, Queue, PreemptionPolicy, PreemptionPlan, PreemptionTried,
-    StickyWait, WaitDeadline, WaitPolicy, MarkedLost,
+    StickyWait, WaitDeadline, WaitPolicy, MarkedLost, Canary, CanaryScope, CanaryFacts,
 )  # fmt: skip
 """Every kind of record; a snapshot holds these and no others."""
 
-PARTS: tuple[type, ...] = (*node_types.PARTS, Victim)
+PARTS: tuple[type, ...] = (*node_types.PARTS, Victim, *canary.PARTS)
 """What records are made of."""
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from scheduling.engine import packed, topology
 from scheduling.engine.buckets import Buckets
+from scheduling.engine.canary import CanaryScope, Law
 from scheduling.engine.columns import Columns
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.eligibility import Bar, bar
@@ -120,6 +121,19 @@ class ClusterState:
     def tas_enforced(self) -> bool:
         """Whether all gates of topology-aware scheduling are on; a gate never set is off."""
         return all(self.gates.get(gate, False) for gate in TAS_GATES)
+
+    @property
+    def law(self) -> Law:
+        """Which groups with a topology key are held to one domain: by the gates, or by a canary."""
+        return Law(self.tas_enforced, tuple(self.records.of(CanaryScope).values()))
+
+    def enforces(self, group: PodGroup) -> bool:
+        """Whether the group is held to one domain: it names a key, and the law is for it."""
+        if not group.topology_key:
+            return False
+        if not self.records.of(CanaryScope):
+            return self.tas_enforced
+        return self.law.holds(group.namespace, group.key, group.uid)
 
     def pod_uid(self, key: str) -> str | None:
         """The newest pod of that namespace and name: by creation, then by arrival. None when there is
@@ -238,6 +252,12 @@ class ClusterState:
 
     def set_gate(self, name: str, on: bool) -> None:
         self.gates[name] = on
+
+    def lift_law(self) -> None:
+        """From now on no group is held to a domain."""
+        self.set_gate(TAS_GATES[-1], False)
+        for id in tuple(self.records.of(CanaryScope)):
+            self.records.drop(CanaryScope, id)
 
     def set_node(self, node: Node) -> None:
         """Add the node or replace the one of that name; pods bound to that name hold room on it."""

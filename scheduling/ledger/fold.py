@@ -12,6 +12,7 @@ from typing import Any, cast, get_args
 from django.db import connection
 
 from scheduling.engine import lost
+from scheduling.engine.canary import CanaryFacts
 from scheduling.engine.decision import VerdictSummary
 from scheduling.engine.node_types import KEPT, NodeType, PlanStatus, ScaleUpPlan
 from scheduling.engine.numa_names import NUMA_KEY
@@ -23,7 +24,7 @@ from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import Turn
 from scheduling.engine.waits import MarkedLost, StickyWait, WaitDeadline, WaitPolicy
-from scheduling.ledger import archives, bases, snapshot_store, store
+from scheduling.ledger import archives, bases, canary_fold, snapshot_store, store
 from scheduling.ledger import events as e
 from scheduling.ledger.store import Recorded
 
@@ -64,6 +65,8 @@ def _apply(state: ClusterState, event: e.Event, seq: int | None, at: int, cause:
         state.records.put(
             StickyWait(key, event.uid, event.topology_key, event.domain, event.since, state.seq)
         )
+    if kind in canary_fold.ABOUT or (kind in canary_fold.COUNTED and state.records.of(CanaryFacts)):
+        canary_fold.apply(state, event, at)
 
 
 def fold(state: ClusterState, recorded: Iterable[Recorded]) -> ClusterState:
@@ -188,8 +191,17 @@ def _feature_gate_changed(event: e.FeatureGateChanged, state: ClusterState) -> N
 @_change.register(e.RunRequested)
 @_change.register(e.RunCancelled)
 @_change.register(e.RunEnded)
+@_change.register(e.CanaryStarted)
+@_change.register(e.CanaryJudged)
+@_change.register(e.CanaryWidened)
+@_change.register(e.CanaryExtended)
+@_change.register(e.GateRolledBack)
+@_change.register(e.CanaryEnded)
+@_change.register(e.ThroughputReported)
 def _no_change(event: e.Event, state: ClusterState) -> None:
-    """Nothing; ``apply`` keeps a lost domain and a wait with their seq. What is tried out changes nothing."""
+    """Nothing; ``apply`` keeps a lost domain, a wait and canaries with their seq. What is tried out changes
+    nothing.
+    """
 
 
 @_change.register

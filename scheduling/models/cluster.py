@@ -14,6 +14,9 @@ class Cluster(models.Model):
     name = models.SlugField(max_length=63, unique=True)
     mode = models.CharField(max_length=16, choices=Mode.choices)
     gates = models.JSONField(default=dict, help_text="{name: on}")
+    canaries = models.JSONField(
+        default=list, help_text="Whom canaries hold: [name, namespaces, groups, exempt uids] of each."
+    )
     kubernetes_version = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField()
     last_import_at = models.DateTimeField(null=True)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from scheduling.engine.canary import CanaryScope
 from scheduling.engine.model import Node, NumaZone, Pod, PodGroup, Shape, Taint
+from scheduling.engine.state import ClusterState
 from scheduling.ledger.store import to_milliseconds
 from scheduling.projections.tables import NodeRecord, PodGroupRecord, PodRecord
 
@@ -53,3 +57,17 @@ def pod_group(row: PodGroupRecord) -> PodGroup:
         protected=row.protected,
         queue=row.queue,
     )
+
+
+def canary_scope(told: list[Any]) -> CanaryScope:
+    """Of one entry of the cluster's ``canaries``."""
+    name, namespaces, groups, exempt = told
+    return CanaryScope(name, tuple(namespaces), tuple(groups), tuple(exempt))
+
+
+def canaries_told(state: ClusterState) -> list[list[Any]]:
+    """The entries of the cluster's ``canaries``, in the order in which they began."""
+    return [
+        [each.id, list(each.namespaces), list(each.groups), list(each.exempt)]
+        for each in state.records.of(CanaryScope).values()
+    ]

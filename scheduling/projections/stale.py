@@ -28,7 +28,13 @@ def mark(tables: Tables, event: Event) -> None:
             tables.stale_nodes.update(event.reservation.nodes)
         case e.ReservationReleased():
             tables.stale_nodes.update(event.nodes)
-        case e.FeatureGateChanged():
+        case (
+            e.FeatureGateChanged()
+            | e.CanaryStarted()
+            | e.CanaryWidened()
+            | e.GateRolledBack()
+            | e.CanaryEnded()
+        ):
             tables.stale_groups.update(state.group_keys())
         case e.PodGroupCreated():
             tables.stale_groups.add(event.group.key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -17,12 +17,15 @@ from scheduling.engine.state import ClusterState
 
 @dataclass(slots=True)
 class ClusterRecord:
+    """``canaries``: whom canaries hold, as ``objects.canary_scope`` reads it."""
+
     name: str
     mode: str
     gates: dict[str, bool]
     kubernetes_version: str
     created_at: datetime
     last_import_at: datetime | None
+    canaries: list[list[Any]] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -57,7 +57,7 @@ def prefetch(stream_id: int, events: Sequence[e.Event]) -> Tables:
     keys = touched.groups | {pod.group_key for pod in found if pod.group}
     on = PODS.load_each(stream_id, "node = any(%b::text[]) and node <> '' and not removed", [sorted(nodes)])
     keys |= {pod.group_key for pod in on if pod.group and pod.node in touched.changing_nodes}
-    if touched.gates:
+    if touched.law:
         keys |= {row.key for row in GROUPS.load(stream_id, "not closed")}
     grouped = f"""(namespace, "group") in {_KEYS} and "group" <> '' and not removed"""
     naming = PODS.load_each(stream_id, grouped, _split(keys))
@@ -74,6 +74,8 @@ def prefetch(stream_id: int, events: Sequence[e.Event]) -> Tables:
     if tables.cluster is not None:
         tables.state.mode = tables.cluster.mode
         tables.state.gates.update(tables.cluster.gates)
+        for told in tables.cluster.canaries:
+            tables.state.records.put(objects.canary_scope(told))
     return tables
 
 
@@ -134,7 +136,7 @@ class Touched:
         self.changing_nodes: set[str] = set()
         self.groups: set[str] = set()
         self.group_objects: set[tuple[str, str]] = set()
-        self.gates = False
+        self.law = False
         for event in events:
             for uid, key in stale.pods_of(event):
                 self.pods.add(uid)
@@ -143,8 +145,14 @@ class Touched:
 
     def _see(self, event: e.Event) -> None:
         match event:
-            case e.FeatureGateChanged():
-                self.gates = True
+            case (
+                e.FeatureGateChanged()
+                | e.CanaryStarted()
+                | e.CanaryWidened()
+                | e.GateRolledBack()
+                | e.CanaryEnded()
+            ):
+                self.law = True
             case e.ReservationMade():
                 self.nodes.update(event.reservation.nodes)
             case e.ReservationReleased():

@@ -184,7 +184,7 @@ def _touched(a: ClusterState, b: ClusterState) -> set[str]:
         keys |= {pod.group_key for state in (a, b) for pod in state.pods_named(name)}
     for name in _unequal(a.nodes, b.nodes):
         keys |= {pod.group_key for state in (a, b) for pod in state.pods_on(name)}
-    if a.tas_enforced != b.tas_enforced:
+    if a.law != b.law:
         keys |= {*a.group_keys(), *b.group_keys()}
     return keys - {""}
 

@@ -30,7 +30,7 @@ FIRST_CHUNK = 1_000
 LARGEST_CHUNK = 5_000
 
 OF_A_NAMESPACE = ("workload", "podgroup", "pod")
-OF_NO_NAMESPACE = ("node", "cluster", "nodetype", "plan", "reservation", "queue")
+OF_NO_NAMESPACE = ("node", "cluster", "nodetype", "plan", "reservation", "queue", "canary")
 
 Conditions = dict[str, Any]
 
@@ -39,6 +39,8 @@ Conditions = dict[str, Any]
 class Filters:
     """What an event must be to be listed; "" and None ask nothing. ``text``: part of the body, letter for
     letter. ``cause``: seq of the event that led to it. ``command``: id of the command that wrote it.
+
+    ``canary``: about the canary of this name, or caused by an event that is.
 
     ``since`` and ``until``: bounds of the time of recording, the lower one included. ``first`` and ``last``:
     seqs, both included.
@@ -56,6 +58,7 @@ class Filters:
     last: int | None = None
     cause: int | None = None
     command: str = ""
+    canary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +195,7 @@ class _Step:
 
 def _steps(cluster: Cluster, filters: Filters, span: _Span, wanted: int) -> Iterator[_Step]:
     """The span piece by piece. Where an index gives all that is asked for, one piece holds ``wanted``."""
-    branches, rest = _split(filters)
+    branches, rest = _split(cluster, filters)
     chunk = FIRST_CHUNK
     while span:
         if branches:
@@ -211,7 +214,7 @@ def _steps(cluster: Cluster, filters: Filters, span: _Span, wanted: int) -> Iter
         chunk = min(2 * chunk, LARGEST_CHUNK)
 
 
-def _split(filters: Filters) -> tuple[list[Conditions], Conditions]:
+def _split(cluster: Cluster, filters: Filters) -> tuple[list[Conditions], Conditions]:
     """The conditions that an index serves in the order of the log, one set of them for each index scan, and
     what is left to ask of each event. No set: no index serves any.
     """
@@ -219,8 +222,14 @@ def _split(filters: Filters) -> tuple[list[Conditions], Conditions]:
     rest: Conditions = {field: value for field in fields if (value := getattr(filters, field))}
     if filters.text:
         rest["body__contains"] = filters.text
-    if filters.cause is not None:
+    if filters.cause is not None and not filters.canary:
         return [{"cause": filters.cause}], rest
+    if filters.canary:
+        if filters.cause is not None:
+            rest["cause"] = filters.cause
+        about = {"subject": "canary", "namespace": "", "name": filters.canary}
+        told = Event.objects.filter(stream_id=cluster.pk, **about).values_list("seq", flat=True)
+        return [about, *({"cause": seq} for seq in told)], rest
     objects = _objects(filters)
     if objects is not None:
         for field in ("subject", "namespace", "name"):
@@ -252,7 +261,7 @@ def _named(cluster: Cluster, branches: list[Conditions], span: _Span, number: in
     for conditions in branches:
         rows = span.rows(cluster).filter(**conditions)
         seqs += rows.values_list("seq", flat=True)[:number]
-    return sorted(seqs, reverse=span.newest_first)[:number]
+    return sorted(set(seqs), reverse=span.newest_first)[:number]
 
 
 def _before(cluster: Cluster, moment: datetime, newest: Event) -> int:

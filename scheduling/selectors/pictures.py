@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from scheduling.engine.canary import Canary
 from scheduling.engine.model import Node, Pod, PodGroup
 from scheduling.engine.node_types import NodeType, ScaleUpPlan
 from scheduling.engine.roster import roster
@@ -172,6 +173,22 @@ def of_scale_up(plan: ScaleUpPlan | None) -> Picture:
     }
 
 
+def of_canary(canary: Canary | None) -> Picture:
+    """Whom it is for, and how it stands."""
+    if canary is None:
+        return {}
+    return {
+        "status": canary.status,
+        "means": canary.means,
+        "stage": canary.stage + 1,
+        "namespaces": ", ".join(canary.scope.namespaces) or None,
+        "podGroups": ", ".join(canary.scope.groups) or None,
+        "wholeCluster": canary.scope.whole,
+        "until": to_datetime(canary.until).isoformat(),
+        "verdict": canary.verdict or None,
+    }
+
+
 def of(state: ClusterState, subject: str, namespace: str, name: str) -> Picture:
     """The picture of the object that an event is about; {} when the state has none of that name, or (of a
     Workload) never has.
@@ -187,6 +204,8 @@ def of(state: ClusterState, subject: str, namespace: str, name: str) -> Picture:
         return of_node_type(state.records.of(NodeType).get(name))
     if subject == "plan":
         return of_scale_up(state.records.of(ScaleUpPlan).get(name))
+    if subject == "canary":
+        return of_canary(state.records.of(Canary).get(name))
     return {}
 
 

@@ -24,6 +24,9 @@ from scheduling.services.state import at_head, save_with
 Decide = Callable[[ClusterState, int], Sequence[Event]]
 """(state at the head, now in milliseconds) -> events; raises Refused."""
 
+Causes = Callable[[ClusterState, Sequence[Event]], Sequence[int | None]]
+"""(state at the head, events) -> for each event the seq of the one that it follows from."""
+
 OPTIMISTIC_TRIES = 3
 """Then the head row is locked first, so that others cannot be faster for ever."""
 
@@ -49,7 +52,13 @@ def now_ms() -> int:
 
 
 def execute(
-    cluster: Cluster, decide: Decide, *, actor: str, command_id: str = "", request: str = ""
+    cluster: Cluster,
+    decide: Decide,
+    *,
+    actor: str,
+    command_id: str = "",
+    request: str = "",
+    causes: Causes | None = None,
 ) -> Outcome:
     """Carry a command out on the head of the cluster's log, once for each ``command_id`` ("": a new one).
 
@@ -58,12 +67,14 @@ def execute(
     somebody else came first names that event.
     """
     try:
-        return _execute(cluster, decide, actor, command_id, request)
+        return _execute(cluster, decide, actor, command_id, request, causes)
     except Refused as refused:
         raise Refused(first_come.named(cluster, refused.problems)) from None
 
 
-def _execute(cluster: Cluster, decide: Decide, actor: str, command_id: str, request: str) -> Outcome:
+def _execute(
+    cluster: Cluster, decide: Decide, actor: str, command_id: str, request: str, causes: Causes | None
+) -> Outcome:
     stream_id: int = cluster.pk
     command = command_id or uuid4().hex
     done = store.find_command(stream_id, command, actor=actor, request=request)
@@ -72,12 +83,12 @@ def _execute(cluster: Cluster, decide: Decide, actor: str, command_id: str, requ
     for _ in range(OPTIMISTIC_TRIES):
         try:
             with transaction.atomic():
-                return _attempt(stream_id, decide, actor, command, request)
+                return _attempt(stream_id, decide, actor, command, request, causes)
         except ConflictingAppend:
             continue
     with transaction.atomic():
         lock_head(stream_id)
-        return _attempt(stream_id, decide, actor, command, request)
+        return _attempt(stream_id, decide, actor, command, request, causes)
 
 
 def lock_head(stream_id: int) -> None:
@@ -126,13 +137,23 @@ def outcome_of(stream_id: int, appended: Appended) -> Outcome:
     return Outcome(appended.first, appended.last, appended.repeated, events)
 
 
-def _attempt(stream_id: int, decide: Decide, actor: str, command_id: str, request: str) -> Outcome:
+def _attempt(
+    stream_id: int, decide: Decide, actor: str, command_id: str, request: str, causes: Causes | None
+) -> Outcome:
     state, now = at_head(stream_id), now_ms()
     events = decide(state, now)
+    cause = None if causes is None else causes(state, events)
     # A command that changes nothing is kept too: sent again later, it must not do what it did not do the
     # first time.
     appended = append_and_project(
-        stream_id, state.seq, events, actor=actor, command_id=command_id, request=request, now=now
+        stream_id,
+        state.seq,
+        events,
+        actor=actor,
+        command_id=command_id,
+        request=request,
+        cause=cause,
+        now=now,
     )
     save_with(state, stream_id, appended)
     return outcome_of(stream_id, appended)

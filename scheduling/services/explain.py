@@ -96,7 +96,7 @@ def remedies(*, cluster: Cluster, namespace: str, name: str) -> Remedies:
     key = f"{namespace}/{name}"
     state = _state(cluster, key)
     group = state.groups.get(key)
-    scope_key = group.topology_key if group is not None and state.tas_enforced else ""
+    scope_key = group.topology_key if group is not None and state.enforces(group) else ""
     return Remedies(change_sets(state, key), scope_key)
 
 

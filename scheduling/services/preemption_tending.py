@@ -95,7 +95,7 @@ def _where(state: ClusterState, who: Roster) -> str:
     """The domain that its members are in, "" without one."""
     group = who.group
     node = state.nodes.get(who.bound[0].node)
-    if group is None or node is None or not group.topology_key or not state.tas_enforced:
+    if group is None or node is None or not state.enforces(group):
         return ""
     return node.label(group.topology_key) or ""
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from scheduling.engine.state import ClusterState
 from scheduling.ledger.events import ClusterModeChanged, Event, FeatureGateChanged, NodeUpdated
+from scheduling.services.canary import refuse_while_undecided
 from scheduling.services.gates import unknown_gates
 from scheduling.services.members import only_simulated
 from scheduling.services.problems import INVALID, NOT_FOUND, Problem, Refused
@@ -21,11 +22,14 @@ def unknown_mode(cluster: str, mode: str) -> list[Problem]:
 
 
 def gate_events(state: ClusterState, gate: str, enabled: bool) -> list[Event]:
-    """Raises Refused for a gate that the console does not know."""
+    """Raises Refused for a gate that the console does not know, and while a canary is not over."""
     problems = unknown_gates("", [gate])
     if problems:
         raise Refused(problems)
-    return [] if state.gates.get(gate, False) == enabled else [FeatureGateChanged(gate, enabled)]
+    if state.gates.get(gate, False) == enabled:
+        return []
+    refuse_while_undecided(state, f"gates.{gate}")
+    return [FeatureGateChanged(gate, enabled)]
 
 
 def mode_events(state: ClusterState, mode: str) -> list[Event]:

@@ -10,6 +10,7 @@ from typing import Protocol
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import fold
 from scheduling.services import (
+    canary_tending,
     deadlines,
     preemption_tending,
     reserving,
@@ -37,6 +38,7 @@ FAMILIES: tuple[Family, ...] = (
     reserving,
     scale_up_tending,
     preemption_tending,
+    canary_tending,
 )
 """In the order in which they are asked; each sees what those before it said."""
 

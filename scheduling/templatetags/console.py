@@ -9,7 +9,7 @@ from django import template
 from django.forms import BoundField
 from django.utils.safestring import SafeString, mark_safe
 
-from scheduling.wording import differences, messages, problems, words, workbench
+from scheduling.wording import canary, differences, messages, problems, words, workbench
 
 register = template.Library()
 
@@ -31,6 +31,13 @@ _TABLES = {
     "action": words.WAIT_ACTIONS,
     "run": workbench.KINDS,
     "run status": workbench.STATUSES,
+    "canary status": canary.STATUSES,
+    "canary verdict": canary.VERDICTS,
+    "canary means": canary.MEANS,
+    "canary approval": canary.APPROVALS,
+    "criterion": canary.CRITERIA,
+    "how measured": canary.HOW_MEASURED,
+    "canary error": canary.ERRORS,
 }
 
 _LOOKS = {
@@ -64,6 +71,12 @@ _LOOKS = {
     "done": "ok",
     "failed": "bad",
     "cancelled": "off",
+    "asking": "bad",
+    "kept": "ok",
+    "rolled_back": "bad",
+    "stopped": "off",
+    "passed": "ok",
+    "not_enough_data": "wait",
 }
 
 

@@ -172,6 +172,23 @@ SENTENCES = (
     _("a NUMA zone is a part of its node: cordon the node"),
     _("no node carries %(label)s"),
     _("%(label)s is not marked lost"),
+    # canaries
+    _("%(name)s is not over: a cluster has one canary at a time"),
+    _("%(name)s is not over: roll it back or stop it first"),
+    _("every gate is on: all groups are held to one domain already"),
+    _("there is no canary %(name)s"),
+    _("it is not judged yet"),
+    _("it is over: %(value)s"),
+    _("it failed: it can be rolled back or stopped"),
+    _("it is in its last stage"),
+    _("at least one limit is needed: by nothing else it is judged"),
+    _("there is no control: every group of the cluster is held to one domain in a stage"),
+    _("a stage covers all of the one before it"),
+    _("a namespace or a group is needed, or the whole cluster"),
+    _("the whole cluster is meant, so nothing of it can be named"),
+    _("only the last stage may be the whole cluster"),
+    _("must be %(number)s second to %(most)s days"),
+    _("at most %(most)s may be named"),
 )
 
 _PLACE = re.compile(r"(?P<text>.*) \(document (?P<document>\d+)(?:, line (?P<line>\d+))?\)", re.S)

@@ -148,6 +148,7 @@ SUBJECTS: dict[str, Any] = {
     "queue": pgettext_lazy("subject", "queue"),
     "scenario": pgettext_lazy("subject", "scenario"),
     "run": pgettext_lazy("subject", "run"),
+    "canary": pgettext_lazy("subject", "canary"),
 }
 
 EVENT_TYPES: dict[str, Any] = {
@@ -209,6 +210,13 @@ EVENT_TYPES: dict[str, Any] = {
     "RunRequested": _("run asked for"),
     "RunCancelled": _("run cancelled"),
     "RunEnded": _("run ended"),
+    "CanaryStarted": _("canary started"),
+    "CanaryJudged": _("canary judged"),
+    "CanaryWidened": _("canary widened"),
+    "CanaryExtended": _("canary judged once more"),
+    "GateRolledBack": _("canary rolled back"),
+    "CanaryEnded": _("canary ended"),
+    "ThroughputReported": _("throughput measured"),
 }
 
 RELEASE_REASONS: dict[str, Any] = {

@@ -51,6 +51,8 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "reservation-release": (OPERATE, ["demo", "r-1"], "", 405),
     "queues": (VIEW, ["demo"], "", 200),
     "queue-remove": (OPERATE, ["demo", "q"], "", 405),
+    "canary": (VIEW, ["demo"], "", 200),
+    "canary-action": (SWITCH, ["demo", "canary-9", "stop"], "", 405),
     "runs": (VIEW, ["demo"], "", 200),
     "run": (VIEW, ["demo", 1], "", 404),
     "run-cancel": (RUN, ["demo", 1], "", 405),

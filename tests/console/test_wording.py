@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.utils.translation import override
 
+from scheduling.engine.canary import Limit, Measured, Scope
 from scheduling.engine.eligibility import BAR_CODE
 from scheduling.engine.model import Node, Pod, PodGroup, PodGroupTemplate, Shape, Workload
 from scheduling.engine.queues import Queue
@@ -19,7 +20,7 @@ from scheduling.ledger import codec
 from scheduling.ledger import events as log
 from scheduling.services import problems as services
 from scheduling.services.problems import Problem
-from scheduling.wording import decisions, events, preemption, problems, units, words
+from scheduling.wording import canary, decisions, events, preemption, problems, units, words
 from scheduling.wording.decisions import Facts
 from tests.ledger.examples import EXAMPLES, NODE_TYPE, OPTION
 
@@ -139,6 +140,17 @@ EVENTS: list[log.Event] = [
     log.RunCancelled(3, 2, 5),
     log.RunEnded(3, "{}"),
     log.RunEnded(3, "", "given up"),
+    *(event for event in EXAMPLES if type(event).__name__ in canary.SENTENCES),
+    log.CanaryStarted(
+        "canary-7", "gate", (Scope(groups=("ml/a", "ml/b")),), (Limit("pending_share", 125),), "", 1_000,
+        "ask", WHEN,
+    ),
+    log.CanaryJudged(
+        "canary-7", 0, "passed", (Measured("errors", 1, 0, 2, False, "passed"),), 0, 60_000, "automatic"
+    ),
+    log.CanaryWidened("canary-7", 1, Scope(("a", "b"), ("ml/a",)), WHEN),
+    log.GateRolledBack("canary-7", 0, "person", Scope(("a",)), (), (), 1),
+    *(log.CanaryEnded("canary-7", 0, how) for how in ("kept", "observed")),
     log.WaitDeadlineSet("team-a", "train", "u3", 1, WHEN, "close"),
     log.WaitDeadlineSet("team-a", "train", "u3", 1, None, "alert"),
     log.WaitDeadlineWithdrawn("team-a", "train", "u3", 1, WHEN),

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from scheduling.engine.canary import Limit, Measured, Scope
 from scheduling.engine.model import (
     TAS_GATES,
     Eligibility,
@@ -196,6 +197,25 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.RunRequested("scenario", "lose-r1", 41, '{"steps":[]}', "ab" * 32),
     e.RunCancelled(3, 2, 5),
     e.RunEnded(3, "", "given up"),
+    e.CanaryStarted(
+        "canary-7", "scope", (Scope(("ml",), ("dev/try",)), Scope(whole=True)),
+        (Limit("wait_median", 60_000), Limit("throughput", 1_500)), "steps", 600_000, "automatic",
+        1_800_000_600_000, (("ml/train", "group-uid-1"),),
+    ),
+    e.CanaryJudged(
+        "canary-7", 0, "failed",
+        (Measured("wait_median", 60_000, 90_000, 2, True, "failed"),
+         Measured("throughput", 1_500, None, 0, False, "not_enough_data")),
+        1_800_000_000_000, 1_800_000_600_000, "ask", True,
+    ),
+    e.CanaryWidened(
+        "canary-7", 1, Scope(whole=True), 1_800_001_200_000, (("ml/wide", "group-uid-2"),),
+        ("GangScheduling",),
+    ),
+    e.CanaryExtended("canary-7", 0, 1_800_001_200_000),
+    e.GateRolledBack("canary-7", 1, "failed", Scope(whole=True), ("GangScheduling",), ("ml/train",), 3),
+    e.CanaryEnded("canary-7", 1, "stopped", ("GangScheduling",)),
+    e.ThroughputReported("ml", "train", "group-uid-1", 1, 2_345, "tokens", "trainer"),
 )  # fmt: skip
 
 

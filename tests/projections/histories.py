@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from scheduling.engine.canary import Canary, Scope
 from scheduling.engine.model import (
     TAS_GATES,
     Eligibility,
@@ -30,6 +31,14 @@ from scheduling.engine.waits import ACTIONS
 from scheduling.ledger import events as e
 from scheduling.ledger import fold
 from scheduling.ledger.events import Event
+from scheduling.services.canary import (
+    CanaryWish,
+    approve_events,
+    roll_back_events,
+    start_events,
+    stop_events,
+    throughput_events,
+)
 from scheduling.services.deadlines import deadline_events, policy_events
 from scheduling.services.generations import NextGeneration, next_generation_events
 from scheduling.services.lost_domains import mark_events, take_back_events
@@ -94,6 +103,7 @@ class Teller:
                 self.scale_up,
                 self.holds,
                 self.wait,
+                self.canary,
             )
         )()
         for event in told:
@@ -122,6 +132,28 @@ class Teller:
                 lambda: next_generation_events(self.state, key, wanted, self.now),
                 lambda: mark_events(self.state, RACK, self.pick(("r1", "r2"))),
                 lambda: take_back_events(self.state, RACK, self.pick(("r1", "r2"))),
+            )
+        )
+        try:
+            return command()
+        except Refused:
+            return []
+
+    def canary(self) -> Commit:
+        """One begins, or somebody says what becomes of one; what follows by itself is told by ``wait``."""
+        known = self.state.records.of(Canary)
+        name = self.pick(known) if known else "none"
+        limits = dict([self.pick((("pending", 0), ("errors", 0), ("wait_longest", 2_000)))])
+        stages = (Scope(groups=(f"ml/{self.pick(GROUPS)}",)), Scope(("ml",)), Scope(whole=True))
+        wish = CanaryWish(stages[self.pick((0, 1)) :], limits, 3_000, self.pick(("scope", "gate")), "ask")
+        command: Callable[[], Commit] = self.pick(
+            (
+                lambda: start_events(self.state, wish, self.now),
+                lambda: start_events(self.state, wish, self.now),
+                lambda: approve_events(self.state, name, self.now),
+                lambda: roll_back_events(self.state, name),
+                lambda: stop_events(self.state, name),
+                lambda: throughput_events(self.state, f"ml/{self.pick(GROUPS)}", 1_500, "steps", "t"),
             )
         )
         try:

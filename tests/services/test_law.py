@@ -7,6 +7,7 @@ The machine drives the pure halves of the services on a cluster in memory, as th
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import settings
@@ -14,11 +15,20 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from scheduling.engine import oracle
+from scheduling.engine.canary import Canary, CanaryScope, Scope
 from scheduling.engine.queues import Queue
 from scheduling.engine.reservations import Reservation
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import fold
-from scheduling.ledger.events import DomainLost, PodGroupPlaced, PodGroupUnschedulable
+from scheduling.ledger.events import DomainLost, Event, PodGroupPlaced, PodGroupUnschedulable
+from scheduling.services.canary import (
+    CanaryWish,
+    approve_events,
+    roll_back_events,
+    start_events,
+    stop_events,
+    widen_events,
+)
 from scheduling.services.deciding import cycle_events
 from scheduling.services.members import delete_member_events, end_group_events
 from scheduling.services.problems import Refused
@@ -138,7 +148,33 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(on=st.booleans())
     def switch(self, on: bool) -> None:
-        self.stream.commit(gate_events(self.stream.state, "TopologyAwareWorkloadScheduling", on))
+        self.attempt(lambda: gate_events(self.stream.state, "TopologyAwareWorkloadScheduling", on))
+
+    @rule(
+        groups=st.lists(st.sampled_from([f"default/{name}" for name in GROUPS]), min_size=1, max_size=2),
+        whole=st.booleans(),
+        limit=st.sampled_from([("pending", 0), ("errors", 0), ("wait_longest", 30_000), ("throughput", 1)]),
+        approval=st.sampled_from(["automatic", "ask"]),
+        means=st.sampled_from(["scope", "scope", "gate"]),
+    )
+    def start_canary(
+        self, groups: list[str], whole: bool, limit: tuple[str, int], approval: str, means: str
+    ) -> None:
+        stages = (Scope(groups=tuple(groups)), *([Scope(whole=True)] if whole else []))
+        wish = CanaryWish(stages, dict([limit]), 60_000, means, approval)
+        self.attempt(lambda: start_events(self.stream.state, wish, self.stream.now_ms))
+
+    @rule(what=st.sampled_from(["approve", "widen", "roll back", "stop"]))
+    def decide_on_canary(self, what: str) -> None:
+        state, now = self.stream.state, self.stream.now_ms
+        name = next(reversed(list(state.records.of(Canary))), "none")
+        commands: dict[str, Callable[[], list[Event]]] = {
+            "approve": lambda: approve_events(state, name, now),
+            "widen": lambda: widen_events(state, name, now),
+            "roll back": lambda: roll_back_events(state, name),
+            "stop": lambda: stop_events(state, name),
+        }
+        self.attempt(commands[what])
 
     @rule(
         holder=st.sampled_from([*GROUPS, "i0"]).map(lambda name: ("group", f"default/{name}"))
@@ -199,6 +235,7 @@ class Cluster(RuleBasedStateMachine):
             event = self.stream.events[seq - 1]
             if isinstance(event, PodGroupPlaced):
                 self.judge_loss(self.replayed, event)
+                self.judge_canary(self.replayed, event)
                 key = f"{event.namespace}/{event.name}"
                 held = {
                     name: oracle.held(self.replayed, self.replayed.nodes[name], key)
@@ -223,6 +260,14 @@ class Cluster(RuleBasedStateMachine):
         if event.enforced and lost is not None and not bound:
             labels = {node.label(event.topology_key) for node in state.nodes.values()}
             assert lost.uid != event.uid or lost.domain in labels
+
+    def judge_canary(self, state: ClusterState, event: PodGroupPlaced) -> None:
+        """Held to one domain is whom the gates or a canary hold, and nobody who ran spread when it came."""
+        scopes = state.records.of(CanaryScope).values()
+        named = any(f"{event.namespace}/{event.name}" in scope.groups for scope in scopes)
+        spread = any(event.uid in scope.exempt for scope in scopes)
+        held = (all(state.gates.values()) or named) and not spread
+        assert event.enforced == (held and event.topology_key != "")
 
     def judge(self, state: ClusterState, event: PodGroupPlaced) -> None:
         bound = [pod for pod in state.members(f"{event.namespace}/{event.name}") if pod.node]

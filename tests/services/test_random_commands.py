@@ -8,11 +8,22 @@ from typing import Any
 
 import pytest
 
+from scheduling.engine.canary import Canary, Scope
 from scheduling.engine.waits import ACTIONS
 from scheduling.ledger import fold, snapshots
 from scheduling.ledger.verify import verify_chain
 from scheduling.models import Cluster
-from scheduling.services import clusters, cycles, deadlines, generations, lost_domains, nodes, workloads
+from scheduling.services import (
+    canary,
+    clusters,
+    cycles,
+    deadlines,
+    generations,
+    lost_domains,
+    nodes,
+    workloads,
+)
+from scheduling.services.canary import CanaryWish
 from scheduling.services.clusters import ImportRequest, import_cluster
 from scheduling.services.execute import now_ms
 from scheduling.services.generations import NextGeneration
@@ -63,7 +74,20 @@ def cordon(cluster: Cluster, dice: random.Random) -> None:
 
 
 def switch(cluster: Cluster, dice: random.Random) -> None:
-    clusters.set_gate(cluster=cluster, gate="GangScheduling", enabled=dice.random() > 0.3, actor="t")
+    clusters.set_gate(cluster=cluster, gate="GangScheduling", enabled=dice.random() > 0.5, actor="t")
+
+
+def try_out(cluster: Cluster, dice: random.Random) -> None:
+    """A canary begins, or a person says what becomes of the last one."""
+    canaries = list(state_of(cluster).records.of(Canary))
+    if not canaries or dice.random() < 0.4:
+        stages = (Scope(groups=(f"default/g{dice.randint(0, 4)}",)), Scope(("default",)), Scope(whole=True))
+        limits = dict(dice.choice([(("errors", 0),), (("pending", 9),), (("wait_longest", 1_000),)]))
+        wish = CanaryWish(stages[: dice.randint(1, 3)], limits, 1_000, dice.choice(["scope", "gate"]))
+        canary.start(cluster=cluster, wish=wish, actor="t")
+        return
+    command = dice.choice([canary.approve, canary.widen, canary.roll_back_now, canary.stop])
+    command(cluster=cluster, name=canaries[-1], actor="t")
 
 
 def wait(cluster: Cluster, dice: random.Random) -> None:
@@ -101,7 +125,7 @@ def cycle(cluster: Cluster, dice: random.Random) -> None:
 
 COMMANDS: list[Callable[[Cluster, random.Random], None]] = [
     import_nodes, submit, submit, submit, end, delete_member, cordon, switch, cycle, cycle, cycle,
-    wait, wait, supersede, mark,
+    wait, wait, supersede, mark, try_out, try_out, try_out,
 ]  # fmt: skip
 
 

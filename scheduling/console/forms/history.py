@@ -62,6 +62,7 @@ class HistoryFilter(forms.Form):
     last = forms.IntegerField(label=_("To number"), required=False, min_value=1)
     cause = forms.IntegerField(label=_("Caused by event"), required=False, min_value=1)
     command = forms.CharField(label=_("Command"), required=False, max_length=300)
+    canary = forms.CharField(label=_("Canary"), required=False, max_length=63)
     before = forms.IntegerField(required=False, widget=forms.HiddenInput)
     after = forms.IntegerField(required=False, widget=forms.HiddenInput)
 

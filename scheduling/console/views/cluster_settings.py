@@ -14,7 +14,7 @@ from scheduling.console.commands import actor, carry_out, command_id
 from scheduling.console.pages import show
 from scheduling.engine.model import TAS_GATES
 from scheduling.models import Cluster, PodGroupRow
-from scheduling.selectors import clusters, pod_groups, waits
+from scheduling.selectors import canary, clusters, pod_groups, waits
 from scheduling.services import clusters as services
 from scheduling.wording import words
 
@@ -34,13 +34,15 @@ def settings_page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 def gates_banner(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """What an open page asks when the log has grown: whether a gate is off now.
 
-    ``shown``: the gates that the page calls off, joined by commas. 204 while that is right, so that the
-    banner is not said again at every event; else the banner, or its empty place.
+    ``shown``: the gates that the page calls off, joined by commas; ``canary``: the one that it names, with
+    its status. 204 while that is right, so that the banner is not said again at every event; else the banner,
+    or its empty place.
     """
-    off = clusters.off_gates(cluster)
-    if request.GET.get("shown") == ",".join(off):
+    off, now = clusters.off_gates(cluster), canary.undecided(cluster)
+    named = "" if now is None else f"{now.id} {now.status} {now.stage}"
+    if (request.GET.get("shown"), request.GET.get("canary", "")) == (",".join(off), named):
         return HttpResponse(status=204)
-    context = {"cluster": cluster, "off_gates": off, "role": "alert"}
+    context = {"cluster": cluster, "off_gates": off, "canary_now": now, "role": "alert"}
     return render(request, "scheduling/parts/gates_banner.html", context)
 
 

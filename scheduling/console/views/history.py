@@ -44,7 +44,9 @@ def history_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         "last": last,
         "archives": history.archives(cluster),
         "zone_name": timezone.get_current_timezone_name(),
-        "more_filters": any(request.GET.get(name) for name in ("first", "last", "cause", "command")),
+        "more_filters": any(
+            request.GET.get(name) for name in ("first", "last", "cause", "command", "canary")
+        ),
     }
     if form.is_valid():
         context |= _found(cluster, form, first.seq if first is not None else 1)

@@ -8,12 +8,20 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from scheduling.console import events, explaining, map_messages
-from scheduling.console.pages import show, show_part
+from scheduling.console.pages import enforcement_context, show, show_part
 from scheduling.console.views.domain_table import table_context, zones_told
 from scheduling.engine.model import TAS_GATES
 from scheduling.engine.state import ClusterState
 from scheduling.models import Cluster
-from scheduling.selectors import clusters, history, past_domains, past_groups, past_map, past_states
+from scheduling.selectors import (
+    clusters,
+    history,
+    law,
+    past_domains,
+    past_groups,
+    past_map,
+    past_states,
+)
 from scheduling.selectors.moments import BadMoment, Moment, moment
 from scheduling.selectors.rack_map import default_of
 from scheduling.wording import moments as wording
@@ -73,10 +81,7 @@ def frame(cluster: Cluster, state: ClusterState, shown: Moment) -> dict[str, Any
         "past_moment": shown,
         "ahead": clusters.head(cluster) - shown.seq,
         "off_gates": off,
-        "enforced": not off,
-        "unenforced_keys": frozenset(
-            key for key, group in state.groups.items() if off and group.topology_key
-        ),
+        **enforcement_context(law.enforcement_then(state)),
         "simulated": state.mode == Cluster.Mode.SIMULATED,
         "may_operate": False,
         "may_switch": False,

@@ -8,6 +8,7 @@ commit. Bodies hold integers, strings, booleans and lists of them; engine object
 from __future__ import annotations
 
 from scheduling.ledger.events import (
+    canary,
     cluster,
     decisions,
     nodes,
@@ -25,6 +26,15 @@ from scheduling.ledger.events.base import (
     NodeChanges,
     PodChanges,
     PodGroupChanges,
+)
+from scheduling.ledger.events.canary import (
+    CanaryEnded,
+    CanaryExtended,
+    CanaryJudged,
+    CanaryStarted,
+    CanaryWidened,
+    GateRolledBack,
+    ThroughputReported,
 )
 from scheduling.ledger.events.cluster import (
     ClusterModeChanged,
@@ -103,6 +113,11 @@ from scheduling.ledger.events.workloads import (
 
 __all__ = [
     "CATALOGUE",
+    "CanaryEnded",
+    "CanaryExtended",
+    "CanaryJudged",
+    "CanaryStarted",
+    "CanaryWidened",
     "ClusterModeChanged",
     "ClusterRegistered",
     "Decided",
@@ -115,6 +130,7 @@ __all__ = [
     "EventsRestored",
     "FeatureGateChanged",
     "FieldsOf",
+    "GateRolledBack",
     "MemberEvicted",
     "NodeAdded",
     "NodeChanges",
@@ -162,6 +178,7 @@ __all__ = [
     "SnapshotImported",
     "StickyWaitEnded",
     "StickyWaitStarted",
+    "ThroughputReported",
     "WaitDeadlineExpired",
     "WaitDeadlineLifted",
     "WaitDeadlineSet",
@@ -183,6 +200,7 @@ CATALOGUE: dict[str, type[Event]] = {
         preemption,
         waiting,
         workbench,
+        canary,
     )
     for kind in family.EVENTS
 }
