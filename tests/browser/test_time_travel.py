@@ -159,7 +159,7 @@ def test_with_the_keyboard_alone(cluster: Cluster, cordoned: int, visit: Callabl
     wait_for_pixels(page, CORDON, none=True)
     page.locator("#rack-map").focus()
     page.keyboard.press("ArrowRight")
-    assert page.locator("#map-cell").text_content().startswith("rack-0000: 16 nodes")
+    assert page.locator("#map-cell").text_content().startswith("rack-0000 · nodes: 16")
     page.keyboard.press("Shift+ArrowDown")
     assert page.locator("#map-detail h2").inner_text() == "gpu-0000-00"
     assert page.locator("#map-detail").get_by_text("The node as it is now").count() == 1
@@ -238,7 +238,7 @@ def test_a_node_that_is_gone_is_there_again_and_the_table_tells_the_same(
     assert page.locator("main tbody tr").count() == 15
     page.get_by_role("link", name="rack-0009").click()
     page.wait_for_selector(ready(before))
-    assert sentence(page).startswith("rack-0009: 16 nodes")
+    assert sentence(page).startswith("rack-0009 · nodes: 16")
 
 
 def test_two_moments_paint_what_is_different_and_flip(
@@ -269,7 +269,7 @@ def test_two_moments_paint_what_is_different_and_flip(
     )
     page.goto(f"/c/demo/map?at={a}&against={a}")
     page.wait_for_selector(ready(a))
-    assert "241 are the same." in said.inner_text()
+    assert "the same: 241." in said.inner_text()
     page.keyboard.press("l")
     page.wait_for_selector(LIVE)
     assert "against=" not in page.url

@@ -14,6 +14,7 @@ from django.utils.translation import override
 from scheduling.engine.change_steps import Step
 from scheduling.engine.queues import QuotaCount
 from scheduling.management.commands.update_translations import messages as every_message
+from scheduling.management.counting import counted
 from scheduling.wording import changes, decisions, events, units
 from tests.console.support import RACK
 from tests.console.test_wording import EVENTS, every_situation
@@ -128,3 +129,9 @@ def test_one_pod_of_a_resource_list_is_one_pod() -> None:
     assert units.quantities((("pods", 110),)) == "110 pods"
     with override("ja"):
         assert units.quantities((("pods", 1),)) == units.quantities((("pods", 2),)).replace("2", "1")
+
+
+def test_commands_count_the_same_way() -> None:
+    assert [counted(number, "event") for number in (0, 1, 2, 1200)] == [
+        "0 events", "1 event", "2 events", "1,200 events",
+    ]  # fmt: skip

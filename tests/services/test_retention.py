@@ -712,7 +712,7 @@ def test_a_replay_begins_where_the_table_does(
     retention.detach(cluster=made, folder=tmp_path, before=cut + 1, actor="t")
     assert archives.begin(made.pk) == cut
     call_command("replay", "c")
-    assert ": 1 decisions made again, 0 differ" in capsys.readouterr().out
+    assert ": 1 decision made again, 0 differ" in capsys.readouterr().out
     with pytest.raises(CommandError, match=f"events .* to {cut:,}, until .* are in the file"):
         call_command("replay", "c", "--from", str(cut))
 
@@ -780,7 +780,7 @@ def test_verify_log_looks_into_the_files_of_a_folder(
     with pytest.raises(CommandError, match="is archived and cannot be looked at"):
         call_command("verify_log", "--against", file)
     call_command("verify_log", "--against", file, "--archives", str(tmp_path))
-    assert "1 of 1 heads noted" in capsys.readouterr().out
+    assert "1 of 1 head noted" in capsys.readouterr().out
     with pytest.raises(CommandError, match="is no folder"):
         call_command("verify_log", "--against", file, "--archives", file)
     with pytest.raises(CommandError, match="--archives is for --against"):

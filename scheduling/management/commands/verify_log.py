@@ -18,6 +18,7 @@ from scheduling.ledger.codec import BadEvent
 from scheduling.ledger.fold import BrokenHistory
 from scheduling.ledger.heads import BadHeads, Heads, NotedHead
 from scheduling.ledger.verify import verify_chain
+from scheduling.management.counting import counted
 from scheduling.management.progress import progress
 from scheduling.models import Stream
 from scheduling.projections.rebuild import compare
@@ -94,7 +95,9 @@ class Command(BaseCommand):
         if not report.ok:
             self._say(f"{stream}: BROKEN: {report.sentence}")
             return None
-        self._say(f"{stream}: {report.events} events, head {report.head.seq} {report.head.hash.hex()}")
+        self._say(
+            f"{stream}: {counted(report.events, 'event')}, head {report.head.seq} {report.head.hash.hex()}"
+        )
         head = NotedHead(stream.kind, stream.name, report.head.seq, report.head.hash)
         if stream.kind != Stream.Kind.CLUSTER:
             return head
@@ -107,7 +110,7 @@ class Command(BaseCommand):
         for difference in differences[:SHOWN]:
             self._say(f"{stream}: {difference}")
         if len(differences) > SHOWN:
-            self._say(f"{stream}: and {len(differences) - SHOWN} differences more")
+            self._say(f"{stream}: and {counted(len(differences) - SHOWN, 'difference')} more")
         return None if differences else head
 
     def _read(self, name: str) -> Heads:
@@ -131,8 +134,8 @@ class Command(BaseCommand):
             trust = "signed, which was not checked: TAS_HEADS_KEY is not set"
         moment = store.to_datetime(noted.at).isoformat(timespec="seconds")
         self._say(
-            f"{len(listed) - len(problems)} of {len(listed)} heads noted at {moment} by version "
-            f"{noted.console} are in the log ({trust})"
+            f"in the log: {len(listed) - len(problems)} of {counted(len(listed), 'head')} noted at {moment} "
+            f"by version {noted.console} ({trust})"
         )
         return problems
 
@@ -150,4 +153,4 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{name}: {error.strerror}") from error
         signed = "signed" if settings.TAS_HEADS_KEY else "not signed: TAS_HEADS_KEY is not set"
-        self._say(f"{len(verified)} heads noted in {name} ({signed})")
+        self._say(f"{counted(len(verified), 'head')} noted in {name} ({signed})")
