@@ -29,6 +29,9 @@ ABOUT = frozenset(
     (e.CanaryStarted, e.CanaryJudged, e.CanaryWidened, e.CanaryExtended, e.GateRolledBack, e.CanaryEnded)
 )
 
+READ = ABOUT | COUNTED
+"""Whatever canaries are concerned with: the others are passed over by one look-up."""
+
 
 def apply(state: ClusterState, event: e.Event, at: int) -> None:
     """The part of an event that is about canaries, after all else of it; ``state.seq`` is the event's."""

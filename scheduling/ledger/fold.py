@@ -65,7 +65,7 @@ def _apply(state: ClusterState, event: e.Event, seq: int | None, at: int, cause:
         state.records.put(
             StickyWait(key, event.uid, event.topology_key, event.domain, event.since, state.seq)
         )
-    if kind in canary_fold.ABOUT or (kind in canary_fold.COUNTED and state.records.of(CanaryFacts)):
+    if kind in canary_fold.READ and (kind in canary_fold.ABOUT or state.records.of(CanaryFacts)):
         canary_fold.apply(state, event, at)
 
 

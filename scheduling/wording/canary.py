@@ -66,8 +66,8 @@ HOW_MEASURED: dict[str, Any] = {
 }
 
 UNITS: dict[str, Any] = {
-    "steps": _("steps per second"),
-    "tokens": _("tokens per second"),
+    "steps": _("steps/s"),
+    "tokens": _("tokens/s"),
 }
 
 ERRORS: dict[str, Any] = {

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from scheduling.engine.canary import Scope
 from scheduling.models import Cluster, Event
-from scheduling.services import node_types, scale_up
+from scheduling.services import canary, node_types, scale_up
+from scheduling.services.canary import CanaryWish
 from scheduling.services.clusters import ImportRequest, import_cluster, set_gate
 from scheduling.services.cycles import run_cycle
 from scheduling.services.node_types import GrowthForm, NodeTypeForm
@@ -56,8 +58,7 @@ TOURED = {
     "queues": "/c/demo/queues",
     "preemption": "/c/demo/preemption",
     "canary": "/c/demo/rollout/canary",
-    "canary-form": "/c/off/rollout/canary",
-    "history-of-a-canary": "/c/demo/history?canary=canary-9",
+    "canary-running": "/c/off/rollout/canary",
     "submit": "/c/demo/submit",
     "submit-yaml": "/c/demo/submit?tab=yaml",
     "cluster-settings": "/c/demo/settings",
@@ -87,8 +88,8 @@ WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "gates-banner
 
 @pytest.fixture
 def toured(live_stack: Any) -> User:
-    """`demo` with a gang that runs and one that waits, for which there is a plan; `off` with a gate off; and
-    an administrator with a token.
+    """`demo` with a gang that runs and one that waits, for which there is a plan; `off` with a gate off and a
+    canary; and an administrator with a token.
     """
     nodes = [node(f"n{rack}{place}", f"r{rack}") for rack in range(1, 7) for place in range(1, 5)]
     nodes[0]["spec"] = {"unschedulable": True}
@@ -101,6 +102,9 @@ def toured(live_stack: Any) -> User:
         import_cluster(name=name, request=ImportRequest(data=manifests, mode="simulated"), actor="ops")
     off = Cluster.objects.get(name="off")
     set_gate(cluster=off, gate="GangScheduling", enabled=False, actor="ops")
+    limits = {"pending": 0, "wait_median": 60_000, "throughput": 1_000}
+    wish = CanaryWish((Scope(("team-a",)), Scope(whole=True)), limits)
+    canary.start(cluster=off, wish=wish, actor="ops")
     for cluster in Cluster.objects.all():
         run_cycle(cluster.pk)
     demo = Cluster.objects.get(name="demo")

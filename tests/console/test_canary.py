@@ -117,7 +117,7 @@ def test_the_page_tells_what_is_measured_and_of_which_groups(operator: Client, o
     run_cycle(off.pk)
     page = text(operator, PAGE)
 
-    assert name in page and "no data" in page and "1 steps per second or more" in page
+    assert name in page and "no data" in page and "1 steps/s or more" in page
     assert '/c/demo/podgroups/team-a/wide"' in page and "canary-approve" not in page
     assert f'href="/c/demo/history?canary={name}"' in page
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduling.engine.canary import (
@@ -19,11 +20,17 @@ from scheduling.engine.canary import (
     Verdict,
 )
 from scheduling.engine.canary_judging import breaks_at, measured, verdict
+from scheduling.engine.changes import change_sets
+from scheduling.engine.decide import decide
 from scheduling.engine.decision import VerdictSummary
-from scheduling.engine.model import PodGroup
+from scheduling.engine.model import TAS_GATES, PodGroup
+from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.state import ClusterState
+from scheduling.engine.status import group_status
 from scheduling.engine.turns import Turn
-from tests.engine.builders import pod
+from tests.engine.builders import cluster, gang, members, pod
+from tests.engine.strategies import clusters
+from tests.engine.test_numa import zoned
 
 NOW = 1_000_000
 NAMES = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3, unique=True).map(
@@ -54,6 +61,44 @@ def test_the_law_holds_whom_gates_or_a_canary_hold_and_nobody_who_is_exempt(
         named = replace(scope, whole=False).covers(group)
         held = law.holds(group.namespace, group.key, group.uid)
         assert held == ((gates or named) and group.uid not in exempt)
+
+
+def under(state: ClusterState, scope: CanaryScope | None) -> ClusterState:
+    """A fork with a gate off, and maybe a canary."""
+    other = state.fork()
+    other.set_gate(TAS_GATES[0], False)
+    if scope is not None:
+        other.records.put(scope)
+    return other
+
+
+@settings(max_examples=60, deadline=None)
+@given(clusters(shapes=2))
+def test_a_group_of_a_canary_is_decided_as_with_the_gates_on_and_others_as_with_one_off(
+    state: ClusterState,
+) -> None:
+    key = "ml/g"
+    uid = state.groups[key].uid if key in state.groups else ""
+    off, held = under(state, None), under(state, CanaryScope("c", (), (key,)))
+    others = under(state, CanaryScope("c", ("other",), ("ml/h",)))
+    spared = under(state, CanaryScope("c", ("ml",), (), (uid,)))
+    for asked in (decide, group_status, change_sets, partial(decide, profile="upstream-1.36")):
+        assert asked(held, key) == asked(state, key)
+        assert asked(others, key) == asked(off, key)
+        if asked is not change_sets:  # one of those would be a next generation, which is not spared
+            assert asked(spared, key) == asked(off, key)
+    held.lift_law()
+    assert decide(held, key) == decide(off, key)
+
+
+def test_a_canary_holds_to_one_numa_zone_too() -> None:
+    state = cluster(zoned("n1"), gang("g", 2, NUMA_KEY), members("g", 2, gpu=2))
+    one = decide(under(state, CanaryScope("c", ("ml",), ())), "ml/g")
+    assert (one.placed, one.enforced, decide(under(state, None), "ml/g").enforced) == (True, True, False)
+    assert one == decide(state, "ml/g")
+    wide = cluster(zoned("n1"), gang("g", 2, NUMA_KEY), members("g", 2, gpu=3))
+    held = decide(under(wide, CanaryScope("c", ("ml",), ())), "ml/g")
+    assert not held.placed and held.fits_across_domains and decide(under(wide, None), "ml/g").placed
 
 
 def state_of(waits: list[int]) -> ClusterState:

@@ -311,3 +311,27 @@ def test_a_cause_that_lies_after_its_event_is_not_followed(cluster: Cluster) -> 
 def test_a_command_is_found_by_what_it_wrote(cluster: Cluster) -> None:
     assert history.of_command(cluster, "command-3") == (7, 10)
     assert history.of_command(cluster, "none") is None
+
+
+def test_a_canary_is_found_with_what_followed_from_it_at_once(cluster: Cluster) -> None:
+    def write(event: e.Event, cause: int | None) -> int:
+        with transaction.atomic():
+            head = store.head(cluster.pk).seq
+            command = f"canary-command-{head}"
+            store.append(cluster.pk, head, [event], actor="ada", command_id=command, now=0, cause=cause)
+        return head + 1
+
+    begun = write(e.CanaryExtended("canary-1", 0, 1), None)
+    write(e.CanaryExtended("canary-2", 0, 1), begun)
+    write(e.NodeRemoved("n9", "u9"), None)
+    ended = write(e.CanaryEnded("canary-1", 0, "stopped"), begun)
+    node = write(e.NodeRemoved("n8", "u8"), ended)
+    found = search(cluster, Filters(canary="canary-1"))
+
+    assert [row.seq for row in found.items] == [node, ended, begun + 1, begun]
+    assert (found.looked_at, found.next) == (0, None)
+    first = search(cluster, Filters(canary="canary-1"), after=0, limit=2)
+    rest = search(cluster, Filters(canary="canary-1"), after=first.next, limit=2)
+    assert [row.seq for row in (*first.items, *rest.items)] == [begun, begun + 1, ended, node]
+    assert [row.seq for row in search(cluster, Filters(canary="canary-1", cause=ended)).items] == [node]
+    assert search(cluster, Filters(canary="canary-3")).items == []

@@ -9,10 +9,12 @@ import pytest
 
 from scheduling.engine.canary import Canary, CanaryFacts, Scope, Status
 from scheduling.engine.candidates import enforced
-from scheduling.engine.model import TAS_GATES
+from scheduling.engine.model import TAS_GATES, PodGroup
+from scheduling.engine.preemption import NoProposal, search
 from scheduling.engine.roster import roster
+from scheduling.engine.state import ClusterState
 from scheduling.ledger import events as e
-from scheduling.ledger import fold, snapshots
+from scheduling.ledger import snapshots
 from scheduling.services.canary import (
     CanaryWish,
     approve_events,
@@ -28,9 +30,9 @@ from scheduling.services.members import delete_member_events
 from scheduling.services.problems import Refused
 from scheduling.services.replaying import replayed
 from scheduling.services.submitting import submit_events
-from scheduling.services.switching import gate_events, mode_events
+from scheduling.services.switching import cordon_events, gate_events, mode_events
 from scheduling.services.tending import tended
-from tests.services.builders import form, node, nodes_of, text
+from tests.services.builders import RACK, as_recorded, form, node, nodes_of, text
 
 GATE = TAS_GATES[2]
 MINUTE = 60_000
@@ -154,6 +156,51 @@ def test_means_gate_switches_the_gates_on_and_spares_whoever_runs_spread_anywher
     assert cycle(made) == []
     made.commit(stop_events(made.state, canary(made).id))
     assert not made.state.tas_enforced and canary(made).status == Status.STOPPED
+
+
+def test_a_sticky_wait_under_a_canary_ends_with_it() -> None:
+    made = off(2, 1)
+    start(made, wish(limits={"throughput": 1}))
+    submit(made)
+    cycle(made)
+    lost = roster(made.state, "default/g").bound[0]
+    made.commit(cordon_events(made.state, lost.node, True))
+    made.commit(delete_member_events(made.state, lost.uid, made.now_ms))
+    assert of(e.StickyWaitStarted, cycle(made)).domain == "r0"
+
+    made.commit(roll_back_events(made.state, canary(made).id))
+    news = cycle(made, MINUTE)
+    assert of(e.StickyWaitEnded, news).how == "placed" and of(e.PodGroupPlaced, news).enforced is False
+    assert set(nodes_of(made, "g").values()) >= {"n10"}
+
+
+def test_only_a_group_that_is_held_loses_its_domain() -> None:
+    made = off(1, 1)
+    start(made, wish("a", limits={"errors": 0}))
+    submit(made, namespace="a", count=1)
+    submit(made, "h", 1)
+    cycle(made)
+    for name in ("n00", "n10"):
+        made.commit([e.NodeRemoved(name, made.state.nodes[name].uid)])
+    news = cycle(made)
+
+    assert of(e.DomainLost, news).namespace == "a"
+    assert verdicts(of(e.CanaryJudged, news)) == {"errors": (1, "failed")}
+
+
+def test_a_proposal_of_preemption_looks_in_one_domain_only_for_whom_a_canary_holds() -> None:
+    made = off(1, 1)
+    start(made, wish("a", limits={"throughput": 1}))
+    for number in range(2):
+        submit(made, f"low{number}", 1)
+    cycle(made)
+    submit(made, "high", 2, priority=5)
+    submit(made, "high", 2, priority=5, namespace="a")
+    cycle(made)
+
+    assert isinstance(search(made.state, "a/high"), NoProposal), "no rack is large enough"
+    found = search(made.state, "default/high")
+    assert not isinstance(found, NoProposal) and found.domain == ""
 
 
 # --- judged
@@ -306,17 +353,10 @@ def test_an_error_too_many_is_judged_at_once() -> None:
 def test_a_group_that_lacks_members_is_not_pending_because_of_the_canary() -> None:
     made = off(2)
     start(made, wish())
-    made.commit([e.PodGroupCreated(form_group("default", "h"))])
+    made.commit([e.PodGroupCreated(PodGroup("default", "h", "uid-h", min_count=2, topology_key=RACK))])
     news = cycle(made, 10 * MINUTE)
 
     assert verdicts(of(e.CanaryJudged, news)) == {"pending": (0, "passed")}
-
-
-def form_group(namespace: str, name: str) -> Any:
-    from scheduling.engine.model import PodGroup
-    from tests.services.builders import RACK
-
-    return PodGroup(namespace, name, f"uid-{name}", min_count=2, topology_key=RACK)
 
 
 def test_pending_is_of_the_groups_there_are_and_none_are_no_data() -> None:
@@ -408,15 +448,13 @@ def test_a_measurement_says_what_it_is(rate: int, unit: str, source: str) -> Non
 
 
 def test_decisions_under_a_canary_are_made_again_to_the_byte_and_snapshots_hold_it() -> None:
-    from tests.services.builders import as_recorded
-
     made = off(2, 1, 1)
     stages = (Scope(("a",)), Scope(("a", "default")))
     start(made, wish(stages=stages, limits={"wait_median": MINUTE, "errors": 2}))
     for number in range(4):
         submit(made, f"g{number}", 2, namespace="a" if number % 2 else "default")
         cycle(made, 4 * MINUTE)
-    state = fold.fold(type(made.state)(), [])
+    state = ClusterState()
     for cycle_told in replayed(state, as_recorded(made.events)):
         assert cycle_told.differences == ()
     packed = snapshots.pack(made.state)
