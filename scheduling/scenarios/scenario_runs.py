@@ -45,6 +45,7 @@ from scheduling.scenarios.outcome import Base, Mark, outcome
 from scheduling.selectors import moments, past_states
 from scheduling.selectors.moments import BadMoment, Fault, Moment
 from scheduling.services.execute import now_ms
+from scheduling.services.problems import INVALID, Problem, Refused
 
 WORK = SLICED
 KIND = "scenario"
@@ -300,6 +301,15 @@ def _own(told: Sequence[Told]) -> int:
 
 
 # ---------------------------------------------------------------- reading one
+
+
+def result_of(run: Run) -> dict[str, Any]:
+    """Raises Refused for a run of another kind, and for one that has no result."""
+    found: dict[str, Any] | None = run.result
+    if run.kind != KIND or found is None:
+        message = f"run {run.number} is not one of a scenario with a result"
+        raise Refused([Problem("Run", "", str(run.number), "", INVALID, message)])
+    return found
 
 
 def fork_state(run: Run, steps: int | None = None) -> ClusterState:
