@@ -27,6 +27,7 @@ from scheduling.api import (
     queues,
     reservations,
     runs,
+    scenarios,
     waits,
 )
 from scheduling.api.parsing import JsonParser
@@ -89,5 +90,6 @@ for module in (
     preemption,
     waits,
     runs,
+    scenarios,
 ):
     api.add_router("/clusters", module.router)
