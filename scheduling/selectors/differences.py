@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from scheduling.engine.model import Node, Pod
+from scheduling.engine.roll import Roll
 from scheduling.engine.state import ClusterState
 from scheduling.engine.status import GroupStatus
 from scheduling.engine.waits import StickyWait, WaitDeadline
@@ -77,6 +78,29 @@ class Difference:
 
     def __bool__(self) -> bool:
         return bool(self.cluster or self.nodes or self.groups or self.pods)
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """How many objects something is true of. ``names``: keys of the first ones."""
+
+    count: int
+    names: tuple[str, ...]
+
+
+NAMED = 3
+"""So many objects are named of those that something is true of."""
+
+
+def tally(difference: Difference) -> dict[tuple[str, What], Meant]:
+    """By kind of object and what became of it; only what is true of some."""
+    found: dict[tuple[str, What], list[str]] = {}
+    subjects = {"node": difference.nodes, "podgroup": difference.groups, "pod": difference.pods}
+    for subject, changes in subjects.items():
+        for change in changes:
+            for what in change.what:
+                found.setdefault((subject, what), []).append(change.key)
+    return {about: Meant(len(keys), tuple(keys[:NAMED])) for about, keys in found.items()}
 
 
 def compare(a: ClusterState, b: ClusterState) -> Difference:
@@ -198,5 +222,8 @@ def _unequal(a: Mapping[str, T], b: Mapping[str, T]) -> set[str]:
     """Keys under which the two do not hold the same. States that were folded one from the other share most of
     their objects, so that most are compared by identity.
     """
+    if isinstance(a, Roll) and isinstance(b, Roll) and a.base is b.base:
+        changed = a.changed() | b.changed()
+        return {key for key in changed if (one := a.get(key)) is not (other := b.get(key)) and one != other}
     shared = {key for key, one in a.items() if key in b and b[key] is not one and b[key] != one}
     return (a.keys() ^ b.keys()) | shared
