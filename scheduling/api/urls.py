@@ -26,6 +26,7 @@ from scheduling.api import (
     preemption,
     queues,
     reservations,
+    rollout,
     runs,
     waits,
 )
@@ -89,5 +90,6 @@ for module in (
     preemption,
     waits,
     runs,
+    rollout,
 ):
     api.add_router("/clusters", module.router)

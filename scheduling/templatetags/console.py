@@ -9,7 +9,7 @@ from django import template
 from django.forms import BoundField
 from django.utils.safestring import SafeString, mark_safe
 
-from scheduling.wording import differences, messages, problems, words, workbench
+from scheduling.wording import differences, messages, problems, readiness, words, workbench
 
 register = template.Library()
 
@@ -31,6 +31,9 @@ _TABLES = {
     "action": words.WAIT_ACTIONS,
     "run": workbench.KINDS,
     "run status": workbench.STATUSES,
+    "readiness": readiness.STANDINGS,
+    "gate stage": readiness.STAGES,
+    "release fact": readiness.RELEASE_FACTS,
 }
 
 _LOOKS = {
@@ -64,6 +67,9 @@ _LOOKS = {
     "done": "ok",
     "failed": "bad",
     "cancelled": "off",
+    "green": "ok",
+    "red": "bad",
+    "unknown": "wait",
 }
 
 

@@ -12,7 +12,7 @@ from scheduling.engine.queues import QuotaCount
 from scheduling.engine.reasons import Reason
 from scheduling.ledger import codec
 from scheduling.ledger import events as log
-from scheduling.wording import preemption, scale_up, units, words, workbench
+from scheduling.wording import preemption, readiness, scale_up, units, words, workbench
 from scheduling.wording.decisions import Facts, joined, lost_sentence, sentences
 
 
@@ -496,6 +496,7 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     "QueueRemoved": _queue_removed,
     **preemption.SENTENCES,
     **workbench.SENTENCES,
+    **readiness.SENTENCES,
     "StickyWaitStarted": _sticky_started,
     "StickyWaitEnded": _sticky_ended,
     "WaitDeadlineSet": _deadline_set,

@@ -203,6 +203,8 @@ EVENT_TYPES: dict[str, Any] = {
     "RunRequested": _("run asked for"),
     "RunCancelled": _("run cancelled"),
     "RunEnded": _("run ended"),
+    "RolloutFactStated": _("stated for the rollout"),
+    "RehearsalRun": _("switch rehearsed"),
 }
 
 RELEASE_REASONS: dict[str, Any] = {

@@ -46,6 +46,7 @@ TOURED = {
     "domain": f"/c/demo/domains/r1?key={RACK}",
     "nodes": "/c/demo/nodes/",
     "node": "/c/demo/nodes/n11",
+    "rollout": "/c/demo/rollout",
     "history": "/c/demo/history",
     "history-filtered": "/c/demo/history?subject=podgroup&namespace=team-a&since=2020-01-01T00:00",
     "event": "/c/demo/history/{decision}",

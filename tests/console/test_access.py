@@ -54,6 +54,8 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "runs": (VIEW, ["demo"], "", 200),
     "run": (VIEW, ["demo", 1], "", 404),
     "run-cancel": (RUN, ["demo", 1], "", 405),
+    "rollout": (VIEW, ["demo"], "", 200),
+    "rollout-fact": (SWITCH, ["demo"], "", 405),
     "history": (VIEW, ["demo"], "", 200),
     "history-csv": (VIEW, ["demo"], "", 200),
     "history-ndjson": (VIEW, ["demo"], "", 200),

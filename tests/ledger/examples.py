@@ -195,6 +195,8 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.RunRequested("scenario", "lose-r1", 41, '{"steps":[]}', "ab" * 32),
     e.RunCancelled(3, 2, 5),
     e.RunEnded(3, "", "given up"),
+    e.RolloutFactStated("autoscaler", "none", "runbook"),
+    e.RehearsalRun((("GangScheduling", False),), 7, 41, (("moves", 2), ("same", 9))),
 )  # fmt: skip
 
 

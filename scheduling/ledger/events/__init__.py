@@ -13,6 +13,7 @@ from scheduling.ledger.events import (
     nodes,
     preemption,
     queues,
+    readiness,
     reservations,
     scale_up,
     waiting,
@@ -62,6 +63,7 @@ from scheduling.ledger.events.preemption import (
     PreemptionRejected,
 )
 from scheduling.ledger.events.queues import QueueDefined, QueueRemoved
+from scheduling.ledger.events.readiness import RehearsalRun, RolloutFactStated
 from scheduling.ledger.events.reservations import ReservationMade, ReservationReleased
 from scheduling.ledger.events.scale_up import (
     NodeTypeDefined,
@@ -145,8 +147,10 @@ __all__ = [
     "PreemptionRejected",
     "QueueDefined",
     "QueueRemoved",
+    "RehearsalRun",
     "ReservationMade",
     "ReservationReleased",
+    "RolloutFactStated",
     "RunCancelled",
     "RunEnded",
     "RunRequested",
@@ -181,6 +185,7 @@ CATALOGUE: dict[str, type[Event]] = {
         preemption,
         waiting,
         workbench,
+        readiness,
     )
     for kind in family.EVENTS
 }
