@@ -1,16 +1,18 @@
-"""The rollout: readiness, and facts that are stated."""
+"""The rollout: readiness, facts that are stated, and switches of gates rehearsed."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 from django.http import HttpRequest
-from ninja import Field, Router, Schema
+from ninja import Field, Router, Schema, Status
 
-from scheduling.api.auth import SWITCH_GATE, VIEW, access
+from scheduling.api.auth import RUN, SWITCH_GATE, VIEW, access
 from scheduling.api.commands import IdempotencyKey, actor, command_id, find_cluster, outcome
 from scheduling.api.errors import errors
+from scheduling.api.runs import RunBriefOut
 from scheduling.api.schemas import OutcomeOut
+from scheduling.scenarios import rehearsal
 from scheduling.services import readiness, stating
 from scheduling.wording import readiness as wording
 
@@ -53,6 +55,13 @@ class ReadinessOut(Schema):
     unknown: int
     release: str = Field(description="Kubernetes release by which it was judged; empty when not followed.")
     rows: list[RowOut]
+
+
+class RehearsalIn(Schema):
+    gates: dict[str, bool] = Field(
+        description="The gates to be switched, and to what.",
+        examples=[{"TopologyAwareWorkloadScheduling": False}],
+    )
 
 
 class FactIn(Schema):
@@ -99,6 +108,27 @@ def state_fact(
         command_id=command_id(request, idempotency_key),
     )
     return outcome(done)
+
+
+@router.post(
+    "/{cluster}/rehearsals",
+    response={202: RunBriefOut, **errors(404, 409, 422)},
+    summary="Rehearse a switch of gates",
+    **access(RUN),
+)
+def rehearse(
+    request: HttpRequest, cluster: str, body: RehearsalIn, idempotency_key: IdempotencyKey = ""
+) -> Status[RunBriefOut]:
+    """On a copy, by a worker; nothing is switched. The result is that of the run: which groups would change,
+    and how.
+    """
+    run = rehearsal.request(
+        cluster=find_cluster(cluster),
+        gates=body.gates,
+        actor=actor(request),
+        command_id=command_id(request, idempotency_key),
+    )
+    return Status(202, RunBriefOut.from_orm(run))
 
 
 def _row(row: readiness.Row) -> RowOut:

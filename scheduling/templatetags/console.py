@@ -9,7 +9,7 @@ from django import template
 from django.forms import BoundField
 from django.utils.safestring import SafeString, mark_safe
 
-from scheduling.wording import differences, messages, problems, readiness, words, workbench
+from scheduling.wording import differences, messages, problems, readiness, rehearsal, words, workbench
 
 register = template.Library()
 
@@ -34,6 +34,7 @@ _TABLES = {
     "readiness": readiness.STANDINGS,
     "gate stage": readiness.STAGES,
     "release fact": readiness.RELEASE_FACTS,
+    "rehearsed": rehearsal.CHANGES,
 }
 
 _LOOKS = {
@@ -70,6 +71,13 @@ _LOOKS = {
     "green": "ok",
     "red": "bad",
     "unknown": "wait",
+    "errors": "bad",
+    "waits": "bad",
+    "sticky": "bad",
+    "runs": "ok",
+    "freed": "ok",
+    "cleared": "ok",
+    "same": "off",
 }
 
 

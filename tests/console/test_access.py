@@ -55,6 +55,8 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "run": (VIEW, ["demo", 1], "", 404),
     "run-cancel": (RUN, ["demo", 1], "", 405),
     "rollout": (VIEW, ["demo"], "", 200),
+    "rehearse": (RUN, ["demo"], "", 405),
+    "rehearsal-csv": (VIEW, ["demo", 1], "", 404),
     "rollout-fact": (SWITCH, ["demo"], "", 405),
     "history": (VIEW, ["demo"], "", 200),
     "history-csv": (VIEW, ["demo"], "", 200),
