@@ -26,7 +26,7 @@ production; it is where a harness stops a worker.
 RUN_POINTS = ("point", "kept")
 """A point was worked out and is not kept yet; what was worked out is kept."""
 
-_MODULES: dict[str, str] = {}
+_MODULES: dict[str, str] = {"batch": "batches"}
 """Kind of run -> module of this package."""
 
 SLICED, FANNED = "sliced", "fanned"
