@@ -18,14 +18,6 @@ from scheduling.models import Run
 run_requested = Signal()
 """After the commit: ``run_id``. A hint; the sweep finds runs that nobody works on."""
 
-run_reached = Signal()
-"""``run_id``, ``point``: a fanned run has come to one of ``RUN_POINTS`` in this process. Nobody hears it in
-production; it is where a harness stops a worker.
-"""
-
-RUN_POINTS = ("point", "kept")
-"""A point was worked out and is not kept yet; what was worked out is kept."""
-
 _MODULES: dict[str, str] = {"batch": "batches"}
 """Kind of run -> module of this package."""
 

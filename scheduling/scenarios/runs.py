@@ -21,7 +21,7 @@ from django.utils import timezone
 from scheduling.locks import try_run_lock
 from scheduling.models import Run, RunPoint
 from scheduling.scenarios import kinds, workbench
-from scheduling.scenarios.kinds import run_reached
+from scheduling.scenarios.signals import run_reached
 from scheduling.services.problems import Refused
 
 SLICE = 15.0

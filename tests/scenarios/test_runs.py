@@ -18,6 +18,7 @@ from scheduling.locks import try_run_lock
 from scheduling.models import Cluster, Run, RunPoint
 from scheduling.scenarios import kinds, runs, workbench
 from scheduling.scenarios.kinds import FANNED, SLICED, Slice
+from scheduling.scenarios.signals import run_reached
 from scheduling.services.problems import INVALID, Problem, Refused
 
 
@@ -309,14 +310,14 @@ class TestFanned:
             if point == "kept" and RunPoint.objects.filter(run=run).count() == 50:
                 raise Died
 
-        kinds.run_reached.connect(die)
+        run_reached.connect(die)
         try:
             for part in parts[:-1]:
                 runs.points(run.pk, *part)
             with pytest.raises(Died):
                 runs.points(run.pk, *parts[-1])
         finally:
-            kinds.run_reached.disconnect(die)
+            run_reached.disconnect(die)
         assert now(run).open
         assert runs.spread(run.pk) == []
         assert now(run).status == "done"
