@@ -18,7 +18,7 @@ def offered(cluster: Cluster, gates: Mapping[str, bool]) -> dict[str, Any]:
         "switch": [f"{gate}:{'true' if on else 'false'}" for gate, on in gates.items()],
         "rehearsal": {
             "run": run,
-            "headline": wording.headline(run.result) if run is not None else "",
+            "headline": wording.headline(run.result) if run is not None and run.result is not None else "",
             "age": wording.age(clusters.head(cluster) - run.base_seq) if run is not None else "",
         },
     }

@@ -19,6 +19,9 @@ run_requested = Signal()
 """After the commit: ``run_id``. A hint; the sweep finds runs that nobody works on."""
 
 _MODULES: dict[str, str] = {
+    "scenario": "scenario_runs",
+    "batch": "batches",
+    "matrix": "matrix",
     "rehearsal": "rehearsal",
 }
 """Kind of run -> module of this package."""

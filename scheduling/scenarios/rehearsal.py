@@ -63,9 +63,9 @@ CHANGES = (
 )
 """Kinds of change, the worst first. ``errors``: its members are where the law does not let them be, and new
 ones end in an error; ``cleared``: that ends. ``waits``, ``runs``: it would not be placed any more, or
-would be now. ``moves``: placed elsewhere. ``verdict``: it waits either way, for another reason. Of groups that
-run: ``sticky``: a member whose node is lost would have to wait, and would not without the switch; ``freed``: the
-reverse. ``pinned``: a member made again goes back to its domain and would have left it; ``strays``: the
+would be now. ``moves``: placed elsewhere. ``verdict``: it waits either way, for another reason. Of groups
+that run: ``sticky``: a member whose node is lost would have to wait, and would not without the switch;
+``freed``: the reverse. ``pinned``: a member made again goes back to its domain and would have left it; ``strays``: the
 reverse.
 """
 

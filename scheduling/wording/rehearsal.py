@@ -30,8 +30,8 @@ NOTES: dict[str, Any] = {
     "law_stays_on": _("The law is on before and after: this switch alone changes no placement here."),
     "law_stays_off": _("The law is off before and after: this switch alone changes no placement here."),
     "gangs_off": _(
-        "Without GenericWorkload or GangScheduling kube-scheduler holds no gang together: it binds pods one by "
-        "one. This console still places groups as plain gangs, so the real effect may be worse than shown."
+        "Without GenericWorkload or GangScheduling kube-scheduler holds no gang together: it binds pods one "
+        "by one. This console still places groups as plain gangs, so the real effect may be worse than shown."
     ),
 }
 
