@@ -65,8 +65,8 @@ CHANGES = (
 ones end in an error; ``cleared``: that ends. ``waits``, ``runs``: it would not be placed any more, or
 would be now. ``moves``: placed elsewhere. ``verdict``: it waits either way, for another reason. Of groups
 that run: ``sticky``: a member whose node is lost would have to wait, and would not without the switch;
-``freed``: the reverse. ``pinned``: a member made again goes back to its domain and would have left it; ``strays``: the
-reverse.
+``freed``: the reverse. ``pinned``: a member made again goes back to its domain and would have left it;
+``strays``: the reverse.
 """
 
 _CHECKPOINT = "checkpoint"

@@ -326,7 +326,7 @@ def _mixed_row(on: ClusterState, constrained: Sequence[PodGroup], release: Relea
     profile = release.profile if release is not None else "upstream-1.36"
     items = []
     for group in mixed[:MOST_COMPARED]:
-        found = compare(_unplaced(on, group.key), group.key, profile)
+        found = compare(unplaced(on, group.key), group.key, profile)
         if found.misses:
             why = "luck" if found.upstream.depends_on_ties else "misses"
             items.append(Item("group", group.key, why, tuple(map(str, found.upstream.luck))))
@@ -352,7 +352,7 @@ def _is_mixed(state: ClusterState, group: PodGroup) -> bool:
     return len(kinds) > 1 or any(shape.pairwise for shape in shapes)
 
 
-def _unplaced(state: ClusterState, key: str) -> ClusterState:
+def unplaced(state: ClusterState, key: str) -> ClusterState:
     """A copy in which no member of the group is on a node."""
     bound = roster(state, key).bound
     if not bound:
