@@ -1,8 +1,10 @@
-"""The rollout: readiness, facts that are stated, and switches of gates rehearsed."""
+"""The rollout: readiness, facts that are stated, switches of gates rehearsed, advice for a workload."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Any
 
 from django.http import HttpRequest
 from ninja import Field, Router, Schema, Status
@@ -12,8 +14,10 @@ from scheduling.api.commands import IdempotencyKey, actor, command_id, find_clus
 from scheduling.api.errors import errors
 from scheduling.api.runs import RunBriefOut
 from scheduling.api.schemas import OutcomeOut
-from scheduling.scenarios import rehearsal
+from scheduling.engine.change_steps import EndGroup
+from scheduling.scenarios import advice, rehearsal
 from scheduling.services import readiness, stating
+from scheduling.wording import advice as advised
 from scheduling.wording import readiness as wording
 
 router = Router(tags=["rollout"])
@@ -61,6 +65,63 @@ class RehearsalIn(Schema):
     gates: dict[str, bool] = Field(
         description="The gates to be switched, and to what.",
         examples=[{"TopologyAwareWorkloadScheduling": False}],
+    )
+
+
+class SideOut(Schema):
+    runs: bool = Field(description="Whether it would be placed now.")
+    verdict: str
+    reason: str
+    domains: dict[str, int] = Field(description="Members by domain; empty while it would wait.")
+    estimate: dict[str, Any] | None = Field(description="By the model, not measured.")
+    ends: list[list[str]] = Field(description="Groups after whose end it would run.")
+    changes: list[dict[str, Any]] = Field(description="The smallest changes after which it would run.")
+    sentence: str
+
+
+class RoomOut(Schema):
+    domain: str
+    nodes: int
+    free_gpus: int
+    fits: int = Field(description="Members that would fit at most.")
+    stranded: bool
+
+
+class AdviceOut(Schema):
+    seq: int
+    group: str
+    topology_key: str
+    members: int
+    need: int
+    recommend: str = Field(description="tas, plain, or empty for no advice.")
+    why: str
+    sentence: str
+    gain_thousandths: int | None = Field(
+        description="Throughput in one domain against plain gang, 1000: as much."
+    )
+    exposed_thousandths: int | None = Field(
+        description="Part of a plain gang's step that waits to communicate."
+    )
+    break_even_ms: int | None = Field(description="So long a wait pays for the gain.")
+    stranded_gpus: int
+    free_gpus: int
+    rooms: list[RoomOut]
+    tas: SideOut
+    plain: SideOut
+    model: dict[str, Any]
+
+
+class AdviceIn(Schema):
+    group: str | None = Field(None, description="An open one; or give a workload.")
+    workload: dict[str, Any] | None = Field(
+        None, description="One that is not submitted, with the fields of a submission."
+    )
+    topology_key: str = Field("", description="Empty for the one that it names.")
+    job_ms: int = Field(24 * 3600 * 1000, description="Length of the job with all members in one domain.")
+    worth: int = Field(50, description="Least gain that is worth a constraint, in thousandths.")
+    model: dict[str, Any] = Field(
+        {},
+        description="Numbers of the model that differ from its defaults, as `model` of the answer has them.",
     )
 
 
@@ -129,6 +190,55 @@ def rehearse(
         command_id=command_id(request, idempotency_key),
     )
     return Status(202, RunBriefOut.from_orm(run))
+
+
+@router.post(
+    "/{cluster}/advice",
+    response={200: AdviceOut, **errors(404, 422)},
+    summary="Advise one domain or plain gang",
+    **access(VIEW),
+)
+def advise(request: HttpRequest, cluster: str, body: AdviceIn) -> AdviceOut:
+    """Gain by the model, wait and room left over; decided on copies, nothing is written."""
+    found = advice.advise(cluster=find_cluster(cluster), document=body.model_dump(exclude_unset=True))
+    return AdviceOut(
+        seq=found.seq,
+        group=found.key,
+        topology_key=found.topology_key,
+        members=found.members,
+        need=found.need,
+        recommend=found.recommend,
+        why=found.why,
+        sentence=advised.recommendation(found),
+        gain_thousandths=found.gain,
+        exposed_thousandths=found.exposed,
+        break_even_ms=found.break_even_ms,
+        stranded_gpus=found.stranded,
+        free_gpus=found.free,
+        rooms=[
+            RoomOut(
+                domain=room.domain, nodes=room.nodes, free_gpus=room.free, fits=room.fits,
+                stranded=room.stranded,
+            )
+            for room in found.rooms
+        ],
+        tas=_side(found, found.tas),
+        plain=_side(found, found.plain),
+        model=asdict(found.training),
+    )  # fmt: skip
+
+
+def _side(found: advice.Advice, side: advice.Side) -> SideOut:
+    return SideOut(
+        runs=side.runs,
+        verdict=str(side.decision.verdict),
+        reason=str(side.decision.reason),
+        domains=dict(side.places),
+        estimate=None if side.estimate is None else asdict(side.estimate),
+        ends=[[step.group for step in one.steps if isinstance(step, EndGroup)] for one in side.ends],
+        changes=[one.to_json() for one in side.changes],
+        sentence=advised.outlook(side, found.topology_key),
+    )
 
 
 def _row(row: readiness.Row) -> RowOut:

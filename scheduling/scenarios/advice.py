@@ -93,7 +93,8 @@ class AdviceDocument(Part):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """With the constraint, or without. ``places``: (domain, members) of a group that would be placed;
+    """With the constraint, or without. ``places``: (domain, members) of a group that would be placed; the node
+    in the place of a domain that it is not in.
     ``estimate``: by the model, None where nothing is placed. ``changes``: the smallest changes after which it
     would run; ``ends``: those of them in which nothing but other groups end.
     """
@@ -241,7 +242,7 @@ def _side(state: ClusterState, key: str, topology_key: str, training: Training) 
         return Side(decision, (), None, change_sets(state, key))
     nodes = [pod.node for pod in roster(state, key).bound] + [node for _, node in decision.assignments]
     places = [_place(state, name, topology_key) for name in nodes]
-    domains = Counter("" if place.domain is None else place.domain for place in places)
+    domains = Counter(place.node if place.domain is None else place.domain for place in places)
     return Side(decision, tuple(sorted(domains.items())), communication.estimate(training, places), ())
 
 

@@ -64,3 +64,14 @@ def test_a_rehearsal_needs_its_permission_and_a_gate(cluster: Cluster, admin: Ca
     assert viewer("POST", "/clusters/demo/rehearsals", {"gates": {TAS: False}}).status_code == 403
     assert admin("POST", "/clusters/demo/rehearsals", {"gates": {"Weather": True}}).status_code == 422
     assert not Run.objects.exists()
+
+
+def test_advice_tells_both_sides_and_every_number(cluster: Cluster, viewer: Caller) -> None:
+    run_cycle(cluster.pk)
+    told = viewer("POST", "/clusters/demo/advice", {"group": "team-a/fits"}).json()
+    assert (told["recommend"], told["tas"]["runs"], told["members"]) == ("tas", True, 2)
+    assert told["tas"]["estimate"]["crossing_bytes"] == 0
+    assert told["model"]["collective"] == "ring"
+    refused = viewer("POST", "/clusters/demo/advice", {"group": "team-a/nobody"})
+    assert refused.status_code in (404, 422)
+    assert [problem["path"] for problem in refused.json()["problems"]] == ["group"]

@@ -57,6 +57,7 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "rollout": (VIEW, ["demo"], "", 200),
     "rehearse": (RUN, ["demo"], "", 405),
     "rehearsal-csv": (VIEW, ["demo", 1], "", 404),
+    "advice": (VIEW, ["demo"], "?group=team-a/wide", 200),
     "rollout-fact": (SWITCH, ["demo"], "", 405),
     "history": (VIEW, ["demo"], "", 200),
     "history-csv": (VIEW, ["demo"], "", 200),
