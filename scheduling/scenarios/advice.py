@@ -93,8 +93,8 @@ class AdviceDocument(Part):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """With the constraint, or without. ``places``: (domain, members) of a group that would be placed; the node
-    in the place of a domain that it is not in.
+    """With the constraint, or without. ``places``: (domain, members) of a group that would be placed; the
+    node in the place of a domain where there is none.
     ``estimate``: by the model, None where nothing is placed. ``changes``: the smallest changes after which it
     would run; ``ends``: those of them in which nothing but other groups end.
     """
