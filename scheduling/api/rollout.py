@@ -74,6 +74,7 @@ class SideOut(Schema):
     reason: str
     domains: dict[str, int] = Field(description="Members by domain; empty while it would wait.")
     estimate: dict[str, Any] | None = Field(description="By the model, not measured.")
+    supposed: bool = Field(description="Estimated for a domain that has no room now.")
     ends: list[list[str]] = Field(description="Groups after whose end it would run.")
     changes: list[dict[str, Any]] = Field(description="The smallest changes after which it would run.")
     sentence: str
@@ -235,6 +236,7 @@ def _side(found: advice.Advice, side: advice.Side) -> SideOut:
         reason=str(side.decision.reason),
         domains=dict(side.places),
         estimate=None if side.estimate is None else asdict(side.estimate),
+        supposed=side.supposed,
         ends=[[step.group for step in one.steps if isinstance(step, EndGroup)] for one in side.ends],
         changes=[one.to_json() for one in side.changes],
         sentence=advised.outlook(side, found.topology_key),

@@ -9,7 +9,7 @@ its members had to be placed again; one of which some members run is asked with 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -95,14 +95,16 @@ class AdviceDocument(Part):
 class Side:
     """With the constraint, or without. ``places``: (domain, members) of a group that would be placed; the
     node in the place of a domain where there is none.
-    ``estimate``: by the model, None where nothing is placed. ``changes``: the smallest changes after which it
-    would run; ``ends``: those of them in which nothing but other groups end.
+    ``estimate``: by the model, None where nothing is known to be placed; ``supposed``: of as many nodes of
+    one domain as plain gang would use, since none has room now. ``changes``: the smallest changes after
+    which it would run; ``ends``: those of them in which nothing but other groups end.
     """
 
     decision: Decision
     places: tuple[tuple[str, int], ...]
     estimate: Estimate | None
     changes: tuple[ChangeSet, ...]
+    supposed: bool = False
 
     @property
     def runs(self) -> bool:
@@ -171,6 +173,8 @@ def advice(state: ClusterState, asked: AdviceDocument, now: int) -> Advice:
     constrained, plain = (_with_key(ahead, key, name) for name in (topology_key, ""))
     sides = [_side(each, key, topology_key, training) for each in (constrained, plain)]
     tas, gang = sides
+    if not tas.runs and gang.runs:
+        tas = replace(tas, estimate=_supposed(plain, key, gang.decision, training), supposed=True)
     who = roster(ahead, key)
     gain = _gain(tas, gang)
     exposed = None
@@ -240,8 +244,7 @@ def _side(state: ClusterState, key: str, topology_key: str, training: Training) 
     decision = decide(state, key)
     if not decision.placed:
         return Side(decision, (), None, change_sets(state, key))
-    nodes = [pod.node for pod in roster(state, key).bound] + [node for _, node in decision.assignments]
-    places = [_place(state, name, topology_key) for name in nodes]
+    places = [_place(state, name, topology_key) for name in _nodes(state, key, decision)]
     domains = Counter(place.node if place.domain is None else place.domain for place in places)
     return Side(decision, tuple(sorted(domains.items())), communication.estimate(training, places), ())
 
@@ -253,13 +256,20 @@ def _place(state: ClusterState, name: str, topology_key: str) -> Place:
     return Place(name, node.label(topology_key), (node.label(ZONE) or "") if topology_key != ZONE else "")
 
 
+def _supposed(state: ClusterState, key: str, decision: Decision, training: Training) -> Estimate:
+    return communication.estimate(training, [Place(name, "") for name in _nodes(state, key, decision)])
+
+
+def _nodes(state: ClusterState, key: str, decision: Decision) -> list[str]:
+    """Of every member that is or would be placed."""
+    return [*(pod.node for pod in roster(state, key).bound), *(node for _, node in decision.assignments)]
+
+
 def _gain(tas: Side, plain: Side) -> int | None:
-    """Where no domain has room now, plain gang is held against the same members on as many nodes of one."""
-    if plain.estimate is None:
+    """Of the work, since one side may place more members than the other."""
+    if tas.estimate is None or plain.estimate is None:
         return None
-    if tas.estimate is not None:
-        return round(1000 * tas.estimate.work_thousandths / max(1, plain.estimate.work_thousandths))
-    return round(1_000_000 / max(1, plain.estimate.relative_thousandths))
+    return 1000 * tas.estimate.work_thousandths // max(1, plain.estimate.work_thousandths)
 
 
 def _recommend(tas: Side, plain: Side, gain: int | None, worth: int) -> tuple[str, str]:

@@ -44,6 +44,7 @@ from scheduling.services.deciding import decided
 from scheduling.services.execute import execute
 from scheduling.services.gates import unknown_gates
 from scheduling.services.problems import CONFLICT, Problem, Refused
+from scheduling.services.readiness import version_of
 
 WORK = SLICED
 KIND = "rehearsal"
@@ -292,7 +293,7 @@ def _rehearsal(run: Run) -> Rehearsal:
     if run.pk not in _kept:
         _kept.clear()
         state = past_states.state_at(run.cluster, run.base_seq)
-        release = release_of(run.cluster.kubernetes_version) or RELEASES[0]
+        release = release_of(version_of(state, run.cluster.kubernetes_version)) or RELEASES[0]
         now = to_milliseconds(run.requested_at)
         _kept[run.pk] = Rehearsal(state, run.document["gates"], now, release.profile)
     return _kept[run.pk]

@@ -116,7 +116,7 @@ def readiness(cluster: Cluster) -> Readiness:
     facts = state.records.of(RolloutFact)
     found = rows(state, cluster.kubernetes_version, now_ms())
     known = tuple(replace(row, first=_read_from(cluster, row, facts.get(row.fact))) for row in found)
-    return Readiness(state.seq, known, release_of(_version(state, cluster.kubernetes_version)),
+    return Readiness(state.seq, known, release_of(version_of(state, cluster.kubernetes_version)),
                      tuple(facts.values()))  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def rows(state: ClusterState, measured_version: str, now: int) -> tuple[Row, ...
     """``measured_version``: as an import told it, "" when none did; ``now``: in milliseconds. ``state`` is
     not changed.
     """
-    release = release_of(_version(state, measured_version))
+    release = release_of(version_of(state, measured_version))
     on = state.fork()
     for gate in TAS_GATES:
         on.set_gate(gate, True)
@@ -145,14 +145,14 @@ def rows(state: ClusterState, measured_version: str, now: int) -> tuple[Row, ...
     )
 
 
-def _version(state: ClusterState, measured: str) -> str:
+def version_of(state: ClusterState, measured: str) -> str:
     """What is stated goes before what the import that made the cluster told: it is later."""
     fact = state.records.of(RolloutFact).get(stating.VERSION)
     return fact.value if fact is not None else measured
 
 
 def _version_row(state: ClusterState, measured: str) -> Row:
-    version = _version(state, measured)
+    version = version_of(state, measured)
     stated = stating.VERSION in state.records.of(RolloutFact)
     release = release_of(version)
     row = Row(

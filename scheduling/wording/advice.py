@@ -22,8 +22,8 @@ RECOMMENDED: dict[str, Any] = {
         "One domain: %(times)s times the throughput of a plain gang over %(domains)s places, without a wait."
     ),
     "gain_after_wait": _(
-        "One domain, if room comes within %(break_even)s: %(times)s times the throughput, for a wait "
-        "until %(ends)s. After that a plain gang would be done first."
+        "One domain, if room comes within %(break_even)s: %(times)s times the throughput, for a wait for "
+        "%(ends)s. After that a plain gang would be done first."
     ),
     "both_wait": _("One domain: both have to wait, and it needs no more than %(ends)s."),
     "little_gain": _(
@@ -75,8 +75,8 @@ def waits_for(side: Side) -> str:
     if side.ends:
         return _ended(side.ends[0])
     if side.changes:
-        return gettext("something else changes")
-    return gettext("something changes that was not found")
+        return gettext("another change")
+    return gettext("a change that was not found")
 
 
 def others(side: Side, scope_key: str) -> list[str]:
@@ -100,9 +100,9 @@ def percent(thousandths: int | None) -> str:
 
 
 def _times(thousandths: int | None) -> str:
-    return "–" if thousandths is None else units.count(thousandths / 1000)
+    return "–" if thousandths is None else units.count(round(thousandths / 1000, 2))
 
 
 def _ended(change: ChangeSet) -> str:
     names = [step.group for step in change.steps if isinstance(step, EndGroup)]
-    return gettext("%(groups)s end") % {"groups": ", ".join(names)}
+    return gettext("the end of %(groups)s") % {"groups": ", ".join(names)}

@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from scheduling.models import Run
+from scheduling.scenarios.rehearsal import CHANGES
 from scheduling.selectors import clusters
 from scheduling.wording import readiness
 from scheduling.wording import rehearsal as wording
@@ -34,7 +35,7 @@ def context(request: HttpRequest, run: Run) -> dict[str, Any]:
         "headline": wording.headline(result),
         "bad": wording.is_bad(result),
         "notes": [str(wording.NOTES[note]) for note in result["notes"]],
-        "counts": list(result["counts"].items()),
+        "counts": [(kind, result["counts"][kind]) for kind in CHANGES if kind in result["counts"]],
         "change": change,
         "q": text,
         "entries": shown(result, entries[:ROWS]),

@@ -79,8 +79,9 @@ def _side(side: Side, found: Advice, scope_key: str) -> dict[str, Any]:
         "outlook": wording.outlook(side, found.topology_key),
         "others": wording.others(side, scope_key),
         "estimate": estimate,
-        "crossing_mb": None if estimate is None else estimate.crossing_bytes / 10**6,
-        "step_ms": None if estimate is None else estimate.step_us / 1000,
-        "waits_ms": None if estimate is None else estimate.exposed_us / 1000,
-        "steps": None if estimate is None else estimate.steps_thousandths / 1000,
+        "supposed": side.supposed,
+        "crossing_mb": None if estimate is None else round(estimate.crossing_bytes / 10**6),
+        "step_ms": None if estimate is None else round(estimate.step_us / 1000),
+        "waits_ms": None if estimate is None else round(estimate.exposed_us / 1000),
+        "steps": None if estimate is None else estimate.steps_thousandths,
     }
