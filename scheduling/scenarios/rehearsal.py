@@ -194,7 +194,7 @@ def change(before: Outlook, after: Outlook, moved: bool) -> str:
         return "runs"
     if moved:
         return "moves"
-    told = ("verdict", "reason", "domain", "fits")
+    told = ("verdict", "reason")
     if after["verdict"] != Verdict.PLACED and any(before[name] != after[name] for name in told):
         return "verdict"
     return "same"

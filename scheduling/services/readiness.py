@@ -41,8 +41,10 @@ from scheduling.services.execute import now_ms
 from scheduling.services.problems import First
 from scheduling.services.state import state_of
 
-MOST_COMPARED = 24
-"""Mixed groups that are decided both ways for one answer; a rehearsal looks at all of them."""
+MOST_COMPARED, MOST_NODES = 24, 20_000
+"""Mixed groups that are decided both ways for one answer, and nodes that are looked at for them together; a
+rehearsal looks at all of them.
+"""
 
 MOST_SPREAD = 24
 """Groups with spread constraints that are searched for one answer."""
@@ -324,8 +326,9 @@ def _mixed_row(on: ClusterState, constrained: Sequence[PodGroup], release: Relea
     """Groups that kube-scheduler may miss: each decided by both, as if all its members had to be placed."""
     mixed = [group for group in constrained if _is_mixed(on, group)]
     profile = release.profile if release is not None else "upstream-1.36"
+    looked = min(len(mixed), MOST_COMPARED, max(1, MOST_NODES // max(1, len(on.nodes))))
     items = []
-    for group in mixed[:MOST_COMPARED]:
+    for group in mixed[:looked]:
         found = compare(unplaced(on, group.key), group.key, profile)
         if found.misses:
             why = "luck" if found.upstream.depends_on_ties else "misses"
@@ -333,14 +336,14 @@ def _mixed_row(on: ClusterState, constrained: Sequence[PodGroup], release: Relea
         elif found.exact.verdict == Verdict.NOT_FOUND:
             items.append(Item("group", group.key, "not_claimed"))
     missed = sum(item.why != "not_claimed" for item in items)
-    whole = len(mixed) <= MOST_COMPARED and len(items) == missed
+    whole = looked == len(mixed) and len(items) == missed
     return Row(
         "mixed",
         Standing.RED if missed else Standing.GREEN if whole else Standing.UNKNOWN,
         "missed" if missed else "none" if not mixed else "found" if whole else "not_all",
         values=(
             ("mixed", len(mixed)), ("missed", missed), ("profile", profile),
-            ("looked", min(len(mixed), MOST_COMPARED)),
+            ("looked", looked),
         ),
         items=tuple(items),
     )  # fmt: skip
