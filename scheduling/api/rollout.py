@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpRequest
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Query, Router, Schema, Status
 
 from scheduling.api.auth import RUN, SWITCH_GATE, VIEW, access
 from scheduling.api.commands import IdempotencyKey, actor, command_id, find_cluster, outcome
-from scheduling.api.errors import errors
+from scheduling.api.errors import ApiError, errors
 from scheduling.api.runs import RunBriefOut
 from scheduling.api.schemas import OutcomeOut
 from scheduling.engine.change_steps import EndGroup
@@ -112,20 +113,6 @@ class AdviceOut(Schema):
     model: dict[str, Any]
 
 
-class AdviceIn(Schema):
-    group: str | None = Field(None, description="An open one; or give a workload.")
-    workload: dict[str, Any] | None = Field(
-        None, description="One that is not submitted, with the fields of a submission."
-    )
-    topology_key: str = Field("", description="Empty for the one that it names.")
-    job_ms: int = Field(24 * 3600 * 1000, description="Length of the job with all members in one domain.")
-    worth: int = Field(50, description="Least gain that is worth a constraint, in thousandths.")
-    model: dict[str, Any] = Field(
-        {},
-        description="Numbers of the model that differ from its defaults, as `model` of the answer has them.",
-    )
-
-
 class FactIn(Schema):
     value: str = Field(description="Empty takes back what was stated.")
     source: str = ""
@@ -193,15 +180,38 @@ def rehearse(
     return Status(202, RunBriefOut.from_orm(run))
 
 
-@router.post(
+@router.get(
     "/{cluster}/advice",
     response={200: AdviceOut, **errors(404, 422)},
     summary="Advise one domain or plain gang",
     **access(VIEW),
 )
-def advise(request: HttpRequest, cluster: str, body: AdviceIn) -> AdviceOut:
+def advise(
+    request: HttpRequest,
+    cluster: str,
+    group: str | None = Query(None, description="An open one; or give a workload."),
+    workload: str | None = Query(
+        None, description="JSON of one that is not submitted, with the fields of a submission."
+    ),
+    topology_key: str = Query("", description="Empty for the one that it names."),
+    job_ms: int = Query(24 * 3600 * 1000, description="Length of the job with all members in one domain."),
+    worth: int = Query(50, description="Least gain that is worth a constraint, in thousandths."),
+    model: str = Query(
+        "{}", description="JSON of what differs from the default model, with names as the answer has them."
+    ),
+) -> AdviceOut:
     """Gain by the model, wait and room left over; decided on copies, nothing is written."""
-    found = advice.advise(cluster=find_cluster(cluster), document=body.model_dump(exclude_unset=True))
+    document: dict[str, Any] = {
+        "topology_key": topology_key,
+        "job_ms": job_ms,
+        "worth": worth,
+        "model": _json("model", model),
+    }
+    if group is not None:
+        document["group"] = group
+    if workload is not None:
+        document["workload"] = _json("workload", workload)
+    found = advice.advise(cluster=find_cluster(cluster), document=document)
     return AdviceOut(
         seq=found.seq,
         group=found.key,
@@ -227,6 +237,13 @@ def advise(request: HttpRequest, cluster: str, body: AdviceIn) -> AdviceOut:
         plain=_side(found, found.plain),
         model=asdict(found.training),
     )  # fmt: skip
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ApiError(422, f"{name} is no JSON: {error}") from None
 
 
 def _side(found: advice.Advice, side: advice.Side) -> SideOut:

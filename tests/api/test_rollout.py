@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 import pytest
 
-from scheduling.models import Cluster, Run
+from scheduling.models import Cluster, PodGroupRow, Run
 from scheduling.scenarios import runs
 from scheduling.services.cycles import run_cycle
-from tests.api.support import Caller
+from tests.api.support import RACK, Caller
 
 TAS = "TopologyAwareWorkloadScheduling"
 
@@ -68,10 +70,35 @@ def test_a_rehearsal_needs_its_permission_and_a_gate(cluster: Cluster, admin: Ca
 
 def test_advice_tells_both_sides_and_every_number(cluster: Cluster, viewer: Caller) -> None:
     run_cycle(cluster.pk)
-    told = viewer("POST", "/clusters/demo/advice", {"group": "team-a/fits"}).json()
+    told = viewer("GET", "/clusters/demo/advice?group=team-a/fits").json()
     assert (told["recommend"], told["tas"]["runs"], told["members"]) == ("tas", True, 2)
     assert told["tas"]["estimate"]["crossing_bytes"] == 0
     assert told["model"]["collective"] == "ring"
-    refused = viewer("POST", "/clusters/demo/advice", {"group": "team-a/nobody"})
+
+
+def test_advice_for_a_workload_that_is_not_submitted(cluster: Cluster, viewer: Caller) -> None:
+    workload = {
+        "namespace": "team-a", "name": "new", "min_count": 1, "topology_key": RACK,
+        "templates": [{"requests": {"cpu": "1"}}],
+    }  # fmt: skip
+    query = urlencode({"workload": json.dumps(workload), "model": json.dumps({"compute_us": 7})})
+    told = viewer("GET", f"/clusters/demo/advice?{query}").json()
+    assert (told["group"], told["model"]["compute_us"]) == ("team-a/new", 7)
+    assert not PodGroupRow.objects.filter(cluster=cluster, name="new").exists()
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ({"group": "team-a/nobody"}, "group"),
+        ({"group": "team-a/fits", "model": '{"compute_us": 0}'}, "model.compute_us"),
+        ({"workload": '{"name": "x"}'}, "workload.namespace"),
+        ({"workload": "{"}, None),
+    ],
+)
+def test_advice_that_cannot_be_given_is_refused_at_its_field(
+    cluster: Cluster, viewer: Caller, query: dict[str, str], path: str | None
+) -> None:
+    refused = viewer("GET", f"/clusters/demo/advice?{urlencode(query)}")
     assert refused.status_code in (404, 422)
-    assert [problem["path"] for problem in refused.json()["problems"]] == ["group"]
+    assert [problem["path"] for problem in refused.json()["problems"]][:1] == ([path] if path else [])
