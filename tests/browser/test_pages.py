@@ -48,7 +48,6 @@ TOURED = {
     "node": "/c/demo/nodes/n11",
     "rollout": "/c/demo/rollout",
     "advice": "/c/demo/rollout/advice?group=team-a/wide",
-    "advice-form": "/c/demo/rollout/advice?group=team-a/nobody",
     "history": "/c/demo/history",
     "history-filtered": "/c/demo/history?subject=podgroup&namespace=team-a&since=2020-01-01T00:00",
     "event": "/c/demo/history/{decision}",

@@ -100,6 +100,7 @@ def test_readiness_a_statement_a_rehearsal_and_advice(
     page.get_by_label("Topology key").fill("topology.example.com/rack")
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("[aria-invalid=true]")).to_have_value("lots")
+    assert violations(page) == []
     page.get_by_label("nvidia.com/gpu").fill("8")
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("#advised")).to_be_visible()
