@@ -46,6 +46,7 @@ TOURED = {
     "domain": f"/c/demo/domains/r1?key={RACK}",
     "nodes": "/c/demo/nodes/",
     "node": "/c/demo/nodes/n11",
+    "runs": "/c/demo/runs/",
     "rollout": "/c/demo/rollout",
     "advice": "/c/demo/rollout/advice?group=team-a/wide",
     "history": "/c/demo/history",
