@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from scheduling.ledger.signals import APPEND_POINTS, append_reached
+from scheduling.scenarios.signals import RUN_POINTS, run_reached
 from scheduling.services.signals import CYCLE_POINTS, cycle_reached
 
 APPEND = tuple(f"append.{point}" for point in APPEND_POINTS)
 CYCLE = tuple(f"cycle.{point}" for point in CYCLE_POINTS)
+RUN = tuple(f"run.{point}" for point in RUN_POINTS)
 
 FOLDER = "TAS_STOP_FOLDER"
 PROCESS = "TAS_PROCESS"
@@ -32,6 +34,7 @@ def listen() -> None:
     """Connect this process's signals; called by the application modules around those of the console."""
     append_reached.connect(_on_append, weak=False)
     cycle_reached.connect(_on_cycle, weak=False)
+    run_reached.connect(_on_run, weak=False)
 
 
 def _on_append(*, point: str, **_: object) -> None:
@@ -40,6 +43,10 @@ def _on_append(*, point: str, **_: object) -> None:
 
 def _on_cycle(*, point: str, **_: object) -> None:
     _stop(f"cycle.{point}")
+
+
+def _on_run(*, point: str, **_: object) -> None:
+    _stop(f"run.{point}")
 
 
 def _stop(point: str) -> None:

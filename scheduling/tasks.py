@@ -91,8 +91,19 @@ def work_on_run(run_id: int) -> None:
 
 @app.task(name="scheduling.tasks.do_points")
 def do_points(run_id: int, first: int, last: int) -> None:
-    """Some points of a run; what is left of them when the slice ends is another message."""
-    left = runs.points(run_id, first, last)
+    """Some points of a run; what is left of them when the turn ends is another message. Where a worker died
+    of them, each point is kept as soon as it is done, so that the one to blame is found.
+    """
+    key = f"tas:point-attempts:{run_id}:{first}:{last}"
+    server = redis.Redis.from_url(settings.REDIS_URL)
+    attempt = _attempt(server, key)
+    if attempt > runs.MOST_ATTEMPTS:
+        runs.give_up(run_id, first, last)
+        return
+    try:
+        left = runs.points(run_id, first, last, keep=runs.KEEP if attempt == 1 else 0)
+    finally:
+        _over(server, key)
     if left is not None:
         do_points.delay(run_id, left, last)
 
@@ -131,14 +142,25 @@ class Attempts:
         """Counts one more; false when there were too many. Told once, at the first refusal."""
         seq = store.head(self.stream_id).seq
         self.key = f"tas:cycle-attempts:{self.stream_id}:{seq}"
-        count = self.redis.incr(self.key)
-        self.redis.expire(self.key, PARKED_FOR, nx=True)
+        count = _attempt(self.redis, self.key)
         if count == MOST_ATTEMPTS + 1:
             log.error("cycle parked", stream=self.stream_id, seq=seq, attempts=MOST_ATTEMPTS)
-        return bool(count <= MOST_ATTEMPTS)
+        return count <= MOST_ATTEMPTS
 
     def succeeded(self) -> None:
         self.redis.delete(self.key)
+
+
+def _over(server: redis.Redis, key: str) -> None:
+    """The attempt ended, well or with an error; a worker that was killed does not get here."""
+    server.delete(key)
+
+
+def _attempt(server: redis.Redis, key: str) -> int:
+    """Which one this is since the key was last deleted."""
+    count = int(server.incr(key))
+    server.expire(key, PARKED_FOR, nx=True)
+    return count
 
 
 def wake(*, stream_id: int, woke: bool, **_: object) -> None:

@@ -136,9 +136,12 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 5,
     "socket_timeout": 15,
 }
-# What people try out has workers of its own: a cycle must not wait for it.
+# What people try out has workers of its own: a cycle must not wait for it. They take from their two queues in
+# turn, so that the many points of a batch do not keep a scenario waiting.
 CELERY_TASK_ROUTES = {
-    f"scheduling.tasks.{name}": {"queue": "workbench"} for name in ("begin_run", "work_on_run", "do_points")
+    "scheduling.tasks.begin_run": {"queue": "workbench"},
+    "scheduling.tasks.work_on_run": {"queue": "workbench"},
+    "scheduling.tasks.do_points": {"queue": "points"},
 }
 CELERY_TASK_TIME_LIMIT = 60
 CELERY_TASK_SOFT_TIME_LIMIT = 45

@@ -27,6 +27,7 @@ from scheduling.api import (
     preemption,
     queues,
     reservations,
+    rollout,
     runs,
     scenarios,
     waits,
@@ -93,5 +94,6 @@ for module in (
     runs,
     canary,
     scenarios,
+    rollout,
 ):
     api.add_router("/clusters", module.router)

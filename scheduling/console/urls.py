@@ -4,6 +4,7 @@ from django.urls import path
 
 import scheduling.addresses  # noqa: F401  # the converter "quoted"
 from scheduling.console.views import (
+    advice,
     canary,
     capacity,
     cluster_settings,
@@ -23,6 +24,7 @@ from scheduling.console.views import (
     rack_map,
     remedies,
     reservations,
+    rollout,
     runs,
     submit,
     user_settings,
@@ -95,6 +97,11 @@ urlpatterns = [
     path("c/<slug:cluster>/runs/", runs.run_list, name="runs"),
     path("c/<slug:cluster>/runs/<int:number>", runs.run_page, name="run"),
     path("c/<slug:cluster>/runs/<int:number>/cancel", runs.cancel, name="run-cancel"),
+    path("c/<slug:cluster>/rollout", rollout.rollout_page, name="rollout"),
+    path("c/<slug:cluster>/rollout/rehearse", rollout.rehearse, name="rehearse"),
+    path("c/<slug:cluster>/runs/<int:number>/rehearsal.csv", rollout.rehearsal_csv, name="rehearsal-csv"),
+    path("c/<slug:cluster>/rollout/advice", advice.advice_page, name="advice"),
+    path("c/<slug:cluster>/rollout/facts", rollout.state_fact, name="rollout-fact"),
     path("c/<slug:cluster>/settings", cluster_settings.settings_page, name="cluster-settings"),
     path("c/<slug:cluster>/gates-banner", cluster_settings.gates_banner, name="gates-banner"),
     path("c/<slug:cluster>/gates/<str:gate>", cluster_settings.gate, name="gate"),

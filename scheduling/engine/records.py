@@ -13,6 +13,7 @@ from scheduling.engine.node_types import NodeType, ScaleUpPlan
 from scheduling.engine.preemption_records import PreemptionPlan, PreemptionPolicy, PreemptionTried, Victim
 from scheduling.engine.queues import Queue
 from scheduling.engine.reservations import Reservation
+from scheduling.engine.rollout_facts import RolloutFact
 from scheduling.engine.waits import MarkedLost, StickyWait, WaitDeadline, WaitPolicy
 
 
@@ -27,7 +28,7 @@ _R = TypeVar("_R", bound=Record)
 
 KINDS: tuple[type[Record], ...] = (
     NodeType, ScaleUpPlan, Reservation, Queue, PreemptionPolicy, PreemptionPlan, PreemptionTried,
-    StickyWait, WaitDeadline, WaitPolicy, MarkedLost, Canary, CanaryScope, CanaryFacts,
+    StickyWait, WaitDeadline, WaitPolicy, MarkedLost, Canary, CanaryScope, CanaryFacts, RolloutFact,
 )  # fmt: skip
 """Every kind of record; a snapshot holds these and no others."""
 

@@ -20,6 +20,7 @@ from scheduling.engine.past import Closed
 from scheduling.engine.preemption_records import PreemptionPlan, PreemptionPolicy, PreemptionTried
 from scheduling.engine.queues import Queue
 from scheduling.engine.reasons import Reason, Verdict
+from scheduling.engine.rollout_facts import RolloutFact
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import Turn
@@ -60,6 +61,8 @@ def _apply(state: ClusterState, event: e.Event, seq: int | None, at: int, cause:
         event = cast(e.DomainLost, event)
         loss = lost.Lost(event.uid, event.domain, event.nodes, state.seq)
         state.lost[f"{event.namespace}/{event.name}"] = loss
+    elif kind is e.RolloutFactStated:
+        _keep_fact(state, cast(e.RolloutFactStated, event), at)
     elif isinstance(event, e.StickyWaitStarted):
         key = f"{event.namespace}/{event.name}"
         state.records.put(
@@ -198,9 +201,11 @@ def _feature_gate_changed(event: e.FeatureGateChanged, state: ClusterState) -> N
 @_change.register(e.GateRolledBack)
 @_change.register(e.CanaryEnded)
 @_change.register(e.ThroughputReported)
+@_change.register(e.RolloutFactStated)
+@_change.register(e.RehearsalRun)
 def _no_change(event: e.Event, state: ClusterState) -> None:
-    """Nothing; ``apply`` keeps a lost domain, a wait and canaries with their seq. What is tried out changes
-    nothing.
+    """Nothing; ``apply`` keeps a lost domain, a wait, canaries and stated facts with their seq. What is tried
+    out changes nothing.
     """
 
 
@@ -506,6 +511,13 @@ def _domain_marked_lost(event: e.DomainMarkedLost, state: ClusterState) -> None:
 @_change.register
 def _domain_mark_taken_back(event: e.DomainMarkTakenBack, state: ClusterState) -> None:
     state.records.drop(MarkedLost, f"{event.topology_key}={event.domain}")
+
+
+def _keep_fact(state: ClusterState, event: e.RolloutFactStated, at: int) -> None:
+    if event.value:
+        state.records.put(RolloutFact(event.fact, event.value, event.source, state.seq, at))
+    else:
+        state.records.drop(RolloutFact, event.fact)
 
 
 def _drop_deadline(state: ClusterState, key: str, uid: str) -> None:

@@ -70,7 +70,7 @@ def checked(model: type[_Model], value: Any, kind: str) -> _Model:
         # As JSON: there a list is a tuple, and nothing else is taken for what it is not.
         return model.model_validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
-        raise Refused([_problem(kind, name, value, found) for found in error.errors()]) from None
+        raise Refused([_problem(kind, name, value, found) for found in _faults(error)]) from None
     except (TypeError, ValueError) as error:
         raise Refused([Problem(kind, "", name, "", INVALID, str(error))]) from None
 
@@ -91,14 +91,23 @@ def to_yaml(document: ScenarioDocument) -> str:
     return dump(body)
 
 
+def _faults(error: ValidationError) -> list[Any]:
+    """Without lists that are said to be too short because the items in them are at fault."""
+    found = error.errors()
+    inner = {each["loc"][:length] for each in found for length in range(len(each["loc"]))}
+    return [each for each in found if each["type"] != "too_short" or each["loc"] not in inner]
+
+
 def _problem(kind: str, name: str, value: Any, found: Any) -> Problem:
     """``loc`` holds the discriminator's value too, where it names no key of what was sent."""
     path, at = "", value
+    before: Any = None
     for part in found["loc"]:
+        item, before = isinstance(before, int), part
         if isinstance(part, int):
             path += f"[{part}]"
             at = at[part] if isinstance(at, list) and part < len(at) else None
-        elif isinstance(at, dict) and at.get("step") == part and part not in at:
+        elif item and isinstance(at, dict) and part in (at.get("step"), at.get("axis")):
             continue
         else:
             path += f".{part}" if path else str(part)

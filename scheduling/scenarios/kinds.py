@@ -20,6 +20,9 @@ run_requested = Signal()
 
 _MODULES: dict[str, str] = {
     "scenario": "scenario_runs",
+    "batch": "batches",
+    "matrix": "matrix",
+    "rehearsal": "rehearsal",
 }
 """Kind of run -> module of this package."""
 

@@ -21,10 +21,19 @@ from django.utils import timezone
 from scheduling.locks import try_run_lock
 from scheduling.models import Run, RunPoint
 from scheduling.scenarios import kinds, workbench
+from scheduling.scenarios.signals import run_reached
 from scheduling.services.problems import Refused
 
 SLICE = 15.0
 """Seconds after which a slice ends at the next step of its work."""
+
+TURN = 2.0
+"""Seconds after which a worker that does points hands the rest of them to the end of the queue, so that other
+runs get their turn.
+"""
+
+KEEP = 0.5
+"""Seconds of points that a worker may lose when it dies: what is older is kept."""
 
 QUIET = timedelta(seconds=20)
 """A run on which nothing was done for so long is given to a worker again."""
@@ -33,7 +42,7 @@ POINTS = 20
 """Points of a fanned run in one message."""
 
 MOST_ATTEMPTS = 3
-"""Slices that may die in a row without a word (killed for memory or time) before the run is given up."""
+"""Workers that may die at one place without a word (killed for memory or time) before the run is given up."""
 
 log = structlog.get_logger(__name__)
 
@@ -49,7 +58,7 @@ def work(run_id: int, clock: Callable[[], float] = time.monotonic) -> bool:
         begun = clock()
         with _failing(run):
             made = kinds.kind(run.kind).work(run, lambda: clock() - begun >= SLICE)  # type: ignore[union-attr]
-            Run.objects.filter(pk=run.pk).update(
+            Run.objects.filter(pk=run.pk, status__in=Run.OPEN).update(
                 done=made.done, total=made.total, touched_at=timezone.now(), attempts=0
             )
             if made.result is None:
@@ -58,33 +67,58 @@ def work(run_id: int, clock: Callable[[], float] = time.monotonic) -> bool:
     return False
 
 
-def points(run_id: int, first: int, last: int, clock: Callable[[], float] = time.monotonic) -> int | None:
+def points(
+    run_id: int,
+    first: int,
+    last: int,
+    clock: Callable[[], float] = time.monotonic,
+    *,
+    keep: float = KEEP,
+) -> int | None:
     """Do the points from ``first`` up to and without ``last`` that nobody has done; the one to go on from
-    when the slice ends before, None when there is nothing left to do here. Whoever does the last one ends the
-    run.
+    when the turn ends before, None when there is nothing left to do here. Whoever does the last one ends the
+    run. ``keep``: seconds after which what was done is kept, 0 for each point as soon as it is done.
     """
     run = Run.objects.select_related("cluster").filter(pk=run_id).first()
-    if run is None:
+    if run is None or not _touch(run):
         return None
-    begun = clock()
+    begun = kept = clock()
     done = set(
         RunPoint.objects.filter(run=run, index__range=(first, last - 1)).values_list("index", flat=True)
     )
-    worker = f"{socket.gethostname()}:{os.getpid()}"
+    missing = [index for index in range(first, last) if index not in done]
+    rows: list[RunPoint] = []
+    left: int | None = None
     with _failing(run):
         kind = kinds.kind(run.kind)
-        for index in range(first, last):
-            if index in done:
-                continue
-            if not Run.objects.filter(pk=run_id, status__in=Run.OPEN).exists():
-                return None
-            if clock() - begun >= SLICE:
-                return index
+        for index in missing:
+            now = clock()
+            if rows and now - kept >= keep:
+                _keep(rows)
+                kept = now
+                if not _touch(run):
+                    return None
+            if now - begun >= TURN:
+                left = index
+                break
             result = kind.point(run, index)  # type: ignore[union-attr]
-            row = RunPoint(run=run, index=index, result=result, worker=worker)
-            RunPoint.objects.bulk_create([row], ignore_conflicts=True)
+            rows.append(RunPoint(run=run, index=index, result=result, worker=_worker()))
+            run_reached.send(sender=None, run_id=run_id, point="point")
+        _keep(rows)
+        run_reached.send(sender=None, run_id=run_id, point="kept")
         _reached(run)
-    return None
+    return left
+
+
+def give_up(run_id: int, first: int, last: int) -> None:
+    """End a fanned run whose points ``first`` up to ``last`` kill every worker that begins them."""
+    run = Run.objects.select_related("cluster").filter(pk=run_id, status__in=Run.OPEN).first()
+    if run is None:
+        return
+    done = RunPoint.objects.filter(run=run, index__range=(first, last - 1)).values_list("index", flat=True)
+    at = min(set(range(first, last)) - set(done), default=first)
+    log.error("run given up", run=run.pk, point=at)
+    workbench.end(run, error=f"given up: {MOST_ATTEMPTS} workers died at point {at}")
 
 
 def spread(run_id: int) -> list[tuple[int, int]]:
@@ -102,7 +136,7 @@ def spread(run_id: int) -> list[tuple[int, int]]:
             )
             run.total = total
         else:
-            Run.objects.filter(pk=run.pk).update(touched_at=timezone.now())
+            _touch(run)
         done = set(RunPoint.objects.filter(run=run).values_list("index", flat=True))
         if len(done) >= total:
             _reached(run)
@@ -135,11 +169,30 @@ def _begin(run: Run) -> bool:
     return True
 
 
+def _touch(run: Run) -> bool:
+    """Say that somebody works on it; whether it is still to be worked on."""
+    return bool(
+        Run.objects.filter(pk=run.pk, status__in=Run.OPEN).update(
+            status=Run.Status.RUNNING, touched_at=timezone.now()
+        )
+    )
+
+
+def _keep(rows: list[RunPoint]) -> None:
+    RunPoint.objects.bulk_create(rows, ignore_conflicts=True)
+    rows.clear()
+
+
+def _worker() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
 def _reached(run: Run) -> None:
     """How many points are done; ends the run with the last one."""
     done = RunPoint.objects.filter(run=run).count()
     total = Run.objects.values_list("total", flat=True).get(pk=run.pk)
-    Run.objects.filter(pk=run.pk, done__lt=done).update(done=done, touched_at=timezone.now())
+    # What a run that is over had done is what its last event says.
+    Run.objects.filter(pk=run.pk, done__lt=done, status__in=Run.OPEN).update(done=done)
     if done < total:
         return
     with try_run_lock(run.pk) as free:

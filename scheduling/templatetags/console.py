@@ -9,7 +9,16 @@ from django import template
 from django.forms import BoundField
 from django.utils.safestring import SafeString, mark_safe
 
-from scheduling.wording import canary, differences, messages, problems, words, workbench
+from scheduling.wording import (
+    canary,
+    differences,
+    messages,
+    problems,
+    readiness,
+    rehearsal,
+    words,
+    workbench,
+)
 
 register = template.Library()
 
@@ -38,6 +47,10 @@ _TABLES = {
     "criterion": canary.CRITERIA,
     "how measured": canary.HOW_MEASURED,
     "canary error": canary.ERRORS,
+    "readiness": readiness.STANDINGS,
+    "gate stage": readiness.STAGES,
+    "release fact": readiness.RELEASE_FACTS,
+    "rehearsed": rehearsal.CHANGES,
 }
 
 _LOOKS = {
@@ -77,6 +90,16 @@ _LOOKS = {
     "stopped": "off",
     "passed": "ok",
     "not_enough_data": "wait",
+    "green": "ok",
+    "red": "bad",
+    "unknown": "wait",
+    "errors": "bad",
+    "waits": "bad",
+    "sticky": "bad",
+    "runs": "ok",
+    "freed": "ok",
+    "cleared": "ok",
+    "same": "off",
 }
 
 

@@ -12,7 +12,7 @@ from scheduling.engine.queues import QuotaCount
 from scheduling.engine.reasons import Reason
 from scheduling.ledger import codec
 from scheduling.ledger import events as log
-from scheduling.wording import canary, preemption, scale_up, units, words, workbench
+from scheduling.wording import canary, preemption, readiness, scale_up, units, words, workbench
 from scheduling.wording.decisions import Facts, joined, lost_sentence, sentences
 
 
@@ -538,6 +538,7 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     **preemption.SENTENCES,
     **workbench.SENTENCES,
     **canary.SENTENCES,
+    **readiness.SENTENCES,
     "StickyWaitStarted": _sticky_started,
     "StickyWaitEnded": _sticky_ended,
     "WaitDeadlineSet": _deadline_set,

@@ -217,6 +217,8 @@ EVENT_TYPES: dict[str, Any] = {
     "GateRolledBack": _("canary rolled back"),
     "CanaryEnded": _("canary ended"),
     "ThroughputReported": _("throughput measured"),
+    "RolloutFactStated": _("stated for the rollout"),
+    "RehearsalRun": _("switch rehearsed"),
 }
 
 RELEASE_REASONS: dict[str, Any] = {

@@ -30,8 +30,8 @@ def services(
     celery = [sys.executable, "-m", "celery", "-A", modules.celery]
     processors = os.cpu_count() or 2
 
-    def worker(name: str, queue: str, children: int) -> Service:
-        own = ("--queues", queue, "--concurrency", str(children), "--hostname", f"{name}@%h")
+    def worker(name: str, queues: str, children: int) -> Service:
+        own = ("--queues", queues, "--concurrency", str(children), "--hostname", f"{name}@%h")
         return marked(name, *celery, "worker", *own, "--without-gossip", "--without-mingle")
 
     def marked(name: str, *argv: str) -> Service:
@@ -55,7 +55,7 @@ def services(
 
     return (
         worker("worker", "celery", max(1, processors - 1)),
-        worker("workbench", "workbench", max(2, processors)),
+        worker("workbench", "workbench,points", max(2, processors)),
         marked("beat", *celery, "beat", "--pidfile", "", "--schedule", str(run_directory / "beat-schedule")),
         Service(
             "web",

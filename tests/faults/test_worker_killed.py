@@ -6,16 +6,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chaos.points import Points
 from scheduling import tasks
 from scheduling.ledger import store
 from scheduling.ledger.events import PodGroupPlaced
@@ -26,68 +22,11 @@ from scheduling.services import workloads
 from scheduling.services.clusters import ImportRequest, import_cluster
 from scheduling.services.signals import CYCLE_POINTS
 from scheduling.services.state import state_of
+from tests.faults.worker import Worker, until
 from tests.services.builders import form, node, text
 
-ROOT = Path(__file__).parents[2]
 KILLS = 5
 MEMBERS = 3
-PATIENCE = 90
-"""Seconds after which a wait has failed; a wait ends as soon as what it waits for is there."""
-
-
-def until(condition: Callable[[], Any], what: str) -> Any:
-    """The first true value of the condition."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"{what}: not within {PATIENCE} s")
-
-
-class Worker:
-    """The console's worker with one child, in a process group of its own, stopped where ``points`` say."""
-
-    def __init__(self, folder: Path, database_url: str) -> None:
-        self.folder = folder
-        self.points = Points(folder / "points")
-        self.env = {
-            **os.environ,
-            "DATABASE_URL": database_url,
-            "DJANGO_SETTINGS_MODULE": "tasweb.settings",
-            "TAS_PROCESS": "worker",
-            **self.points.env,
-        }
-        self.start()
-
-    def start(self) -> None:
-        ready = self.folder / "ready"
-        ready.unlink(missing_ok=True)
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "celery", "-A", "chaos.worker", "worker"),
-                    *("--concurrency", "1", "--without-gossip", "--without-mingle"),
-                ],
-                cwd=ROOT,
-                env={**self.env, "TAS_READY_FILE": str(ready)},
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        until(ready.exists, "the worker is ready")
-
-    def reached(self) -> int:
-        """Waits until a child stands at the point; its pid."""
-        pid: int = until(self.points.reached, "the point is reached")
-        return pid
-
-    def kill(self) -> None:
-        """The worker with all its children, unless it has ended."""
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
 
 
 @pytest.fixture

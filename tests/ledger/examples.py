@@ -216,6 +216,8 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.GateRolledBack("canary-7", 1, "failed", Scope(whole=True), ("GangScheduling",), ("ml/train",), 3),
     e.CanaryEnded("canary-7", 1, "stopped", ("GangScheduling",)),
     e.ThroughputReported("ml", "train", "group-uid-1", 1, 2_345, "tokens", "trainer"),
+    e.RolloutFactStated("autoscaler", "none", "runbook"),
+    e.RehearsalRun((("GangScheduling", False),), 7, 41, (("moves", 2), ("same", 9))),
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from scheduling.console.access import SWITCH_GATE, VIEW, page
 from scheduling.console.commands import actor, carry_out, command_id
 from scheduling.console.pages import show
+from scheduling.console.rehearsing import offered
 from scheduling.engine.model import TAS_GATES
 from scheduling.models import Cluster, PodGroupRow
 from scheduling.selectors import canary, clusters, pod_groups, waits
@@ -77,6 +78,7 @@ def gate(request: HttpRequest, cluster: Cluster, gate: str) -> HttpResponse:
         "now_on": now_on,
         "stays_off": [name for name in off if name != gate],
         "constrained": len(pod_groups.constrained_keys(cluster)),
+        **offered(cluster, {gate: not now_on}),
     }
     return show(request, "gate.html", context, cluster=cluster, here="cluster-settings")
 

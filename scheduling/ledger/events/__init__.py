@@ -14,6 +14,7 @@ from scheduling.ledger.events import (
     nodes,
     preemption,
     queues,
+    readiness,
     reservations,
     scale_up,
     waiting,
@@ -72,6 +73,7 @@ from scheduling.ledger.events.preemption import (
     PreemptionRejected,
 )
 from scheduling.ledger.events.queues import QueueDefined, QueueRemoved
+from scheduling.ledger.events.readiness import RehearsalRun, RolloutFactStated
 from scheduling.ledger.events.reservations import ReservationMade, ReservationReleased
 from scheduling.ledger.events.scale_up import (
     NodeTypeDefined,
@@ -162,8 +164,10 @@ __all__ = [
     "PreemptionRejected",
     "QueueDefined",
     "QueueRemoved",
+    "RehearsalRun",
     "ReservationMade",
     "ReservationReleased",
+    "RolloutFactStated",
     "RunCancelled",
     "RunEnded",
     "RunRequested",
@@ -201,6 +205,7 @@ CATALOGUE: dict[str, type[Event]] = {
         waiting,
         workbench,
         canary,
+        readiness,
     )
     for kind in family.EVENTS
 }
