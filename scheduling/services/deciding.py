@@ -50,12 +50,14 @@ def decided(
     *,
     profile: str = "exact",
     due: Mapping[str, int | None] | None = None,
+    tables: bool = True,
 ) -> Iterator[Told]:
     """The decisions of one cycle, only those that are news; ``state`` is not changed. They are to be appended
     right after the last event of ``state``, in this order: a group that lost its room names the event that
     took it.
 
-    ``due``: the groups to decide, each with the event that woke it; all that wait when not given.
+    ``due``: the groups to decide, each with the event that woke it; all that wait when not given. ``tables``:
+    false for who does not read the counts of every domain in a refusal, which take most of its time.
 
     Each holds on the log right before it: a refusal is told after the placements of the cycle, since what
     those take changes its numbers. So a second cycle on the same facts has no news.
@@ -69,9 +71,8 @@ def decided(
     Pods without a group are never placed: they take room where the facts say they are.
     """
     ahead = state.fork()
-    keys = waiting(state, profile)
+    keys = waiting(state, profile, due)
     causes: Mapping[str, int | None] = dict.fromkeys(keys) if due is None else due
-    keys = [key for key in keys if key in causes]
     contention = Contention(state, profile)
     seq = state.seq
 
@@ -88,7 +89,7 @@ def decided(
         refusals: list[tuple[str, Decided]] = []
         stand_from = 0  # refusals before this one were decided before room was taken: they are decided again
         for key in keys:
-            turn = _turn(ahead, key, profile)
+            turn = _turn(ahead, key, profile, tables)
             for placement in turn.placements:
                 seq += placement.news
                 contention.took(key, seq if placement.news else state.turns[key].seq, placement.assignments)
@@ -123,7 +124,7 @@ class _Turn:
     refusal: Decided | None = None
 
 
-def _turn(ahead: ClusterState, key: str, profile: str) -> _Turn:
+def _turn(ahead: ClusterState, key: str, profile: str, tables: bool) -> _Turn:
     """Place what can be placed, then decide about members beyond minCount that found no room."""
     turn = _Turn()
     while True:
@@ -132,7 +133,7 @@ def _turn(ahead: ClusterState, key: str, profile: str) -> _Turn:
             if is_conflicted(ahead, key):
                 turn.refusal = _settled(decision)
             return turn  # its members are on nodes, and nothing is left to decide
-        event = decision_event(ahead, decision)
+        event = decision_event(ahead, decision, tables)
         if not decision.placed:
             turn.refusal = event
             return turn
@@ -195,7 +196,7 @@ def _is_lost_anew(state: ClusterState, key: str, refusal: Event) -> bool:
     return lost_to is not None and (before is None or before.lost_to != lost_to)
 
 
-def decision_event(state: ClusterState, decision: Decision) -> Decided:
+def decision_event(state: ClusterState, decision: Decision, tables: bool = True) -> Decided:
     """The decision as the log keeps it, but for which engine decided and on which seq. Raises KeyError when
     ``state`` is not the one that was decided on.
     """
@@ -278,9 +279,12 @@ def decision_event(state: ClusterState, decision: Decision) -> Decided:
                 unlabelled_nodes=decision.unlabelled_nodes,
                 fits_across_domains=decision.fits_across_domains,
                 unmodelled=decision.unmodelled,
-                table=_table(decision),
+                table=_table(decision) if tables else _NO_TABLE,
                 shapes=_shapes(decision),
             )
+
+
+_NO_TABLE = DomainTable((), (), (), (), (), (), (), (), ())
 
 
 def _shapes(decision: Decision) -> tuple[tuple[int, int], ...]:
