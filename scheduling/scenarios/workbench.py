@@ -141,7 +141,7 @@ def end(run: Run, *, result: dict[str, Any] | None = None, error: str = "") -> N
         there = Run.objects.get(pk=run.pk)
         return [RunEnded(run.number, text, error)] if there.open else []
 
-    _append(run.cluster, decide, "workbench", f"end-{run.number}", text + error)
+    _append(run.cluster, decide, "workbench", "", "")
 
 
 def _text(value: Any) -> str:

@@ -6,14 +6,17 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from scheduling.ledger import archives, store
 from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.codec import BadEvent
 from scheduling.ledger.fold import BrokenHistory
 from scheduling.management.progress import progress
-from scheduling.models import Stream
+from scheduling.models import Cluster, Stream
+from scheduling.projections import workbench
 from scheduling.projections.rebuild import is_behind, rebuild
+from scheduling.services.execute import lock_head
 
 
 class Command(BaseCommand):
@@ -49,3 +52,14 @@ class Command(BaseCommand):
             except (BadEvent, BrokenHistory, UnreadableBase) as error:
                 raise CommandError(f"{stream} cannot be rebuilt: {error}") from error
             self.stdout.write(f"{stream}: rebuilt at {seq}")
+            self._rebuild_workbench(stream.pk, stream.name, options["behind"])
+
+    def _rebuild_workbench(self, cluster: int, name: str, only_behind: bool) -> None:
+        """Its tables have no versions, so they are never behind."""
+        stream = Stream.objects.filter(kind=Stream.Kind.WORKBENCH, name=name).first()
+        if stream is None or only_behind:
+            return
+        with transaction.atomic():
+            lock_head(stream.pk)
+            workbench.rebuild(Cluster.objects.get(pk=cluster), stream.pk)
+        self.stdout.write(f"{stream}: rebuilt")
