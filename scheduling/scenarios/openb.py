@@ -50,8 +50,8 @@ class Options:
     """``parts``: of a pod that asks for part of a GPU. "milli": GPUs are counted in thousandths of the node,
     as if a part could lie across devices; "whole": it gets a whole one. ``gang``: up to so many pods in a row
     that ask for the same become one gang, which comes with the last of them and runs as long as the longest;
-    1: each pod is a workload of its own. ``denser``: pods come so many times as often as in the trace, and run
-    as long. ``topology_key``: that each must be in one domain of, "" for none.
+    1: each pod is a workload of its own. ``denser``: pods come so many times as often as in the trace, and
+    run as long. ``topology_key``: that each must be in one domain of, "" for none.
     ``every_ms``, ``run_ms``: for files without times: a pod comes so long after the one before it, and runs
     so long.
     """
@@ -156,7 +156,7 @@ class _Reader:
         return tuple(sorted((name, amount) for name, amount in found.items() if amount))
 
     def _times(self, line: int, row: dict[str, str]) -> tuple[int, int]:
-        """When it came and how long it ran: from when it was scheduled, where it was, to when it was deleted."""
+        """When it came, and how long it ran: since it was scheduled, where it was, until it was deleted."""
         created = self._number("pods", line, row, "creation_time")
         deleted = self._number("pods", line, row, "deletion_time")
         begun = self._number("pods", line, row, "scheduled_time") if row["scheduled_time"] else created

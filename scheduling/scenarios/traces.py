@@ -31,7 +31,8 @@ class TraceQueue:
 class Submission:
     """A workload of ``members`` members that comes at ``at``. ``requests``: of one member, without ``pods``.
     ``labelled``: (label, values): a node must have one of the values. ``run_ms``: from the moment its
-    quorum of members is placed; None: until an ``Ending`` names it. ``klass``: what its wait is counted under.
+    quorum of members is placed; None: until an ``Ending`` names it. ``klass``: what its wait is counted
+    under.
     """
 
     at: int

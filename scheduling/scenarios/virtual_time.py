@@ -71,9 +71,7 @@ class Probe:
         return (devices or [name for name in names if name == "cpu"] or names or ["pods"])[0]
 
 
-def ground(
-    nodes: Iterable[Node], gates: Mapping[str, bool], running: Iterable[Pod] = ()
-) -> ClusterState:
+def ground(nodes: Iterable[Node], gates: Mapping[str, bool], running: Iterable[Pod] = ()) -> ClusterState:
     """A simulated cluster of these nodes. ``running``: pods that keep their room for the whole replay; they
     are in no group here.
     """
@@ -99,8 +97,8 @@ def shape_of(each: Submission) -> Shape:
 
 
 def probe_of(trace: Trace) -> Probe:
-    """A gang of the trace that asks for most of what is scarcest: devices where any are asked for, else cores;
-    of those that ask for as much, the one with the largest members, then the first.
+    """A gang of the trace that asks for most of what is scarcest: devices where any are asked for, else
+    cores; of those that ask for as much, the one with the largest members, then the first.
     """
     devices = any("/" in name for each in trace.submissions for name, _ in each.requests)
 
@@ -110,9 +108,7 @@ def probe_of(trace: Trace) -> Probe:
 
     largest = max(trace.submissions, key=size)
     shape = shape_of(largest)
-    return Probe(
-        largest.klass, largest.min_count, shape.requests, largest.topology_key, shape.eligibility
-    )
+    return Probe(largest.klass, largest.min_count, shape.requests, largest.topology_key, shape.eligibility)
 
 
 class Replay:
@@ -443,7 +439,9 @@ class Replay:
             "begun": self.begun,
             "over": self.over,
             "queued": list(self.queued),
-            "changes": [[change.seq, change.kind.value, change.node, change.group] for change in self.changes],
+            "changes": [
+                [change.seq, change.kind.value, change.node, change.group] for change in self.changes
+            ],
             "cycles": self.cycles,
             "decisions": self.decisions,
             "used": self.used,
@@ -452,9 +450,7 @@ class Replay:
         }
 
     @classmethod
-    def resumed(
-        cls, trace: Trace, state: ClusterState, profile: str, told: Mapping[str, Any]
-    ) -> Replay:
+    def resumed(cls, trace: Trace, state: ClusterState, profile: str, told: Mapping[str, Any]) -> Replay:
         """``told`` of ``to_json``, ``state`` as it was then. ValueError for another format."""
         if told["format"] != FORMAT:
             raise ValueError(f"the replay is of format {told['format']}, this version has {FORMAT}")
