@@ -3,8 +3,8 @@
 Time goes from instant to instant: those at which a workload comes, ends, or has rested from a failed attempt.
 At each one what ends gives its room back, what comes is submitted, queues let through what they have quota
 for, and one cycle decides the groups that something since their last decision could help. The cycle is that
-of the console: the same ``waking.woken`` says who is due, the same ``deciding.decided`` decides, and both
-read a state folded of the same events; only that nobody keeps the events.
+of the console: the same ``waking.woken`` says who is due, the same ``deciding.decided`` decides, and the
+state is folded of the same events; only that nobody keeps them.
 
 How long the computer takes is in no figure.
 """
@@ -276,16 +276,19 @@ class Replay:
         now = EPOCH + at
         keys = {f"{NAMESPACE}/{name}" for name in self.waiting}
         self.retry_at = None
+        made: list[e.Event] = []
         if keys:
             due = woken(self.state, Changes(self.state, self.changes), self.looked, now, keys)
             self.retry_at = due.retry_at
             if due.causes:
                 self.cycles += 1
                 self.decisions += len(due.causes)
-                told = list(decided(self.state, now, profile=self.profile, due=due.causes, tables=False))
-                self._tell(one.event for one in told)
-                for one in told:
-                    self._after(one.event, at)
+                told = decided(
+                    self.state, now, profile=self.profile, due=due.causes, tables=False, in_place=True
+                )
+                made = [one.event for one in told]
+        for event in made:
+            self._after(event, at)
         self.looked = Looked(self.state.seq, now)
         self._forget()
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduling.engine.model import TAS_GATES, Node, Pod, PodGroup
+from scheduling.engine.state import ClusterState
 from scheduling.ledger import events as e
 from scheduling.scenarios import kueue_load, trace_runs
 from scheduling.scenarios.traces import Ending, Submission, Trace, TraceQueue
@@ -55,18 +56,28 @@ def replayed(made: Trace, gates: Mapping[str, bool] = ON, profile: str = "exact"
 class Recording(Replay):
     """Keeps every assignment of every decision, with its time."""
 
-    def _tell(self, events: Any) -> None:
-        events = list(events)
+    def _after(self, event: Any, at: int) -> None:
         self.log: list[tuple[int, str, tuple[Any, ...]]] = getattr(self, "log", [])
-        self.log += [
-            (self.now, event.name, event.assignments)
-            for event in events
-            if isinstance(event, e.PodGroupPlaced)
-        ]
-        super()._tell(events)
+        if isinstance(event, e.PodGroupPlaced):
+            self.log.append((at, event.name, event.assignments))
+        super()._after(event, at)
 
 
-def by_the_console(made: Trace, gates: Mapping[str, bool], profile: str) -> list[tuple[int, str, Any]]:
+def known(state: ClusterState) -> dict[str, Any]:
+    """What is known of the last decision of each group that is open, but for its place in the log."""
+    turns = {
+        key: (each.at, each.attempts, each.failed_at, each.waits_since) for key, each in state.turns.items()
+    }
+    return {
+        "verdicts": state.verdicts,
+        "turns": turns,
+        "nodes": {uid: pod.node for uid, pod in state.pods.items()},
+    }
+
+
+def by_the_console(
+    made: Trace, gates: Mapping[str, bool], profile: str
+) -> tuple[list[tuple[int, str, Any]], dict[str, Any]]:
     """The same trace on a log in memory with the console's cycles, which keep everything and know nothing of
     traces.
     """
@@ -122,7 +133,7 @@ def by_the_console(made: Trace, gates: Mapping[str, bool], profile: str) -> list
                 if name not in begun and run_ms is not None:
                     ends.setdefault(at + run_ms, []).append(name)
                 begun.add(name)
-    return found
+    return found, known(log.state)
 
 
 loads = st.builds(
@@ -165,7 +176,7 @@ def test_it_places_whom_the_console_would_at_the_same_time_on_the_same_nodes(
     replay = Recording(made, ground(made.nodes, gates), profile)
     while replay.step():
         pass
-    assert getattr(replay, "log", []) == by_the_console(made, gates, profile)
+    assert (getattr(replay, "log", []), known(replay.state)) == by_the_console(made, gates, profile)
 
 
 @settings(max_examples=40, deadline=None)
