@@ -27,6 +27,7 @@ from scheduling.api import (
     queues,
     reservations,
     runs,
+    traces,
     waits,
 )
 from scheduling.api.parsing import JsonParser
@@ -89,5 +90,6 @@ for module in (
     preemption,
     waits,
     runs,
+    traces,
 ):
     api.add_router("/clusters", module.router)

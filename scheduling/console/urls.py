@@ -24,6 +24,7 @@ from scheduling.console.views import (
     reservations,
     runs,
     submit,
+    traces,
     user_settings,
     waits,
 )
@@ -88,6 +89,8 @@ urlpatterns = [
     path("c/<slug:cluster>/runs/", runs.run_list, name="runs"),
     path("c/<slug:cluster>/runs/<int:number>", runs.run_page, name="run"),
     path("c/<slug:cluster>/runs/<int:number>/cancel", runs.cancel, name="run-cancel"),
+    path("c/<slug:cluster>/runs/<int:number>/trace/<str:form>", traces.export, name="trace-export"),
+    path("c/<slug:cluster>/traces", traces.traces_page, name="traces"),
     path("c/<slug:cluster>/settings", cluster_settings.settings_page, name="cluster-settings"),
     path("c/<slug:cluster>/gates-banner", cluster_settings.gates_banner, name="gates-banner"),
     path("c/<slug:cluster>/gates/<str:gate>", cluster_settings.gate, name="gate"),

@@ -172,6 +172,30 @@ def waits_bytes(run: Run) -> bytes:
     return gzip.decompress(RunFile.objects.get(run=run, name=WAITS).data)
 
 
+FORMS = {
+    "series.csv": "text/csv; charset=utf-8",
+    "waits.csv": "text/csv; charset=utf-8",
+    "result.json": "application/json",
+    "trace.ndjson": "application/x-ndjson",
+}
+"""What can be taken away of a replay -> its content type."""
+
+
+def exported(run: Run, form: str) -> tuple[str, bytes]:
+    """Content type and bytes. Raises RunFile.DoesNotExist while there is nothing of the form."""
+    if form == "trace.ndjson":
+        body = input_bytes(run)
+    elif form == "waits.csv":
+        body = waits_bytes(run)
+    elif form not in FORMS or run.result is None:
+        raise RunFile.DoesNotExist
+    elif form == "series.csv":
+        body = series_csv(run.result).encode()
+    else:
+        body = orjson.dumps(run.result, option=orjson.OPT_INDENT_2)
+    return FORMS[form], body
+
+
 def checkpoint(replay: Replay) -> bytes:
     """A digest of the rest, the length of the JSON, the JSON, the state."""
     told = orjson.dumps(replay.to_json())
@@ -221,6 +245,10 @@ def _options(given: OpenbOptions) -> openb.Options:
 
 def gates_of(document: TraceDocument) -> dict[str, bool]:
     return dict.fromkeys(TAS_GATES, True) | document.gates
+
+
+def gates_of_run(run: Run) -> dict[str, bool]:
+    return gates_of(TraceDocument.model_validate(run.document))
 
 
 def _begun(run: Run, document: TraceDocument, trace: Trace) -> Replay:

@@ -55,6 +55,7 @@ TOURED = {
     "reservations": "/c/demo/reservations",
     "queues": "/c/demo/queues",
     "preemption": "/c/demo/preemption",
+    "traces": "/c/demo/traces",
     "submit": "/c/demo/submit",
     "submit-yaml": "/c/demo/submit?tab=yaml",
     "cluster-settings": "/c/demo/settings",

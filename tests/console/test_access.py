@@ -54,6 +54,8 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "runs": (VIEW, ["demo"], "", 200),
     "run": (VIEW, ["demo", 1], "", 404),
     "run-cancel": (RUN, ["demo", 1], "", 405),
+    "trace-export": (VIEW, ["demo", 1, "series.csv"], "", 404),
+    "traces": (VIEW, ["demo"], "", 200),
     "history": (VIEW, ["demo"], "", 200),
     "history-csv": (VIEW, ["demo"], "", 200),
     "history-ndjson": (VIEW, ["demo"], "", 200),

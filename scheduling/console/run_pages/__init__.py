@@ -7,10 +7,15 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from scheduling.console.run_pages import trace
 from scheduling.models import Run
 
 Context = Callable[[HttpRequest, Run], dict[str, Any]]
 """Of a run, also of one that is not over: its template shows what there is."""
 
-PAGES: dict[str, Context] = {}
-"""Kind of run -> context of ``scheduling/runs/<kind>.html``, which is part of the page of the run."""
+PAGES: dict[str, Context] = {
+    "trace": trace.context,
+}
+"""Kind of run -> context of ``scheduling/runs/<kind>.html``, which is part of the page of the run. ``script``
+and ``style`` in it: what only this page loads.
+"""

@@ -19,7 +19,9 @@ from scheduling.api.commands import find_cluster, outcome
 from scheduling.api.errors import problem
 from scheduling.api.event_rows import event_out
 from scheduling.api.rendering import encode
+from scheduling.api.runs import RunBriefOut
 from scheduling.api.schemas import ErrorOut, PodGroupsOut
+from scheduling.engine.decide import PROFILES
 from scheduling.ledger.archives import Archived
 from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.codec import UnknownEvent
@@ -28,6 +30,7 @@ from scheduling.ledger.store import ConflictingAppend
 from scheduling.management.commands.import_cluster import gate
 from scheduling.models import PodGroupRow
 from scheduling.projections.writer import TablesBehind
+from scheduling.scenarios import kueue_load, openb, trace_runs
 from scheduling.selectors import history
 from scheduling.selectors import pod_groups as groups
 from scheduling.selectors.event_search import Filters, gather
@@ -76,12 +79,17 @@ def within(least: int, most: int) -> Callable[[str], int]:
     return number
 
 
+def _is_csv(data: bytes) -> bool:
+    """Our own format begins with an object."""
+    return not data.lstrip().startswith(b"{")
+
+
 class Command(BaseCommand):
     help = "Import, submit, list, explain, read the log. Exits with 0 done, 1 not done, 2 usage, 3 refused."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(
-            dest="action", required=True, metavar="import|submit|groups|explain|events"
+            dest="action", required=True, metavar="import|submit|groups|explain|events|trace"
         )
         for name, text in (
             ("import", "import a dump of nodes, pods and PodGroups"),
@@ -89,6 +97,7 @@ class Command(BaseCommand):
             ("groups", "list open PodGroups"),
             ("explain", "say why a PodGroup waits, or where it would go"),
             ("events", "read the log"),
+            ("trace", "replay a trace in virtual time"),
         ):
             action = actions.add_parser(name, help=text)
             action.add_argument("cluster")
@@ -288,6 +297,45 @@ class Command(BaseCommand):
                 for row in rows
             ],
         )
+
+    # --- trace
+
+    def trace_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", help="NDJSON of our own format, CSV of openb's pods, or kueue")
+        parser.add_argument("--openb-nodes", default="", metavar="FILE", help="CSV of openb's nodes")
+        parser.add_argument("--nodes", default="trace", choices=("trace", "cluster"), help="on whose nodes")
+        parser.add_argument("--occupied", action="store_true", help="what runs there now keeps its room")
+        parser.add_argument("--profile", default="exact", choices=PROFILES)
+        parser.add_argument("--gate", action="append", type=gate, default=[], metavar="NAME=true|false")
+        parser.add_argument("--topology-key", default="", help="in place of that of the trace")
+        parser.add_argument("--soft", default="required", choices=kueue_load.SOFT)
+        parser.add_argument("--gang", type=within(1, 1000), default=1, help="openb: most pods of one gang")
+        parser.add_argument("--denser", type=within(1, 1_000_000), default=1, help="openb: so often as much")
+        parser.add_argument("--parts", default="milli", choices=openb.PARTS, help="openb: parts of GPUs")
+
+    def trace_(self, *, cluster: str, file: str, json: bool, **options: Any) -> None:
+        data = b"" if file == "kueue" else read(file)
+        source = "kueue" if file == "kueue" else "openb" if _is_csv(data) else "ndjson"
+        document = trace_runs.read(
+            {
+                "source": source,
+                "file": "" if file in ("kueue", "-") else Path(file).name[:300],
+                **{name: options[name] for name in ("nodes", "occupied", "profile", "topology_key", "soft")},
+                "gates": dict(options["gate"]),
+                "openb": {name: options[name] for name in ("gang", "denser", "parts")},
+            }
+        )
+        run = trace_runs.request(
+            cluster=find_cluster(cluster),
+            document=document,
+            trace=data if source == "ndjson" else b"",
+            pods=data if source == "openb" else b"",
+            nodes=read(options["openb_nodes"]) if options["openb_nodes"] else b"",
+            actor=actor(),
+        )
+        if json:
+            return self.document(RunBriefOut.from_orm(run))
+        self.stdout.write(f"Run {run.number} of {cluster} was asked for; workers carry it out.")
 
     # --- printing
 
