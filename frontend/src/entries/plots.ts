@@ -5,7 +5,7 @@ import { merged, unitOf, type Chart } from '../lib/series';
 interface Plots { time: string; charts: Chart[] }
 
 const HEIGHT = 220;
-const COLOURS = ['--fits', '--pick', '--g1', '--held', '--g0', '--g2'];
+const COLOURS = ['--accent', '--pick', '--g1', '--held', '--g3', '--g4', '--wait', '--g6'];
 let drawn: uPlot[] = [];
 
 function colour(name: string): string {
@@ -16,16 +16,11 @@ function plot(chart: Chart, time: string, figure: HTMLElement): uPlot {
   const last = Math.max(1, ...chart.lines.map((line) => line.at[line.at.length - 1] ?? 0));
   const { unit, by } = unitOf(last);
   const axis = { stroke: colour('--fg'), grid: { stroke: colour('--line'), width: 1 }, ticks: { stroke: colour('--line'), width: 1 }, font: '12px system-ui, sans-serif' };
-  const solid = new Map<string, number>();
-  const lines = chart.lines.map((line, place): uPlot.Series => {
-    const kind = line.label.replace(/ \(\d+\)$/, '');
-    if (!solid.has(kind)) solid.set(kind, place);
-    return {
-      label: line.label, stroke: colour(COLOURS[(solid.get(kind) ?? 0) % COLOURS.length] ?? '--fits'), width: 1.5, spanGaps: true,
-      ...(line.dashed ? { dash: [6, 4] } : {}), points: { show: false },
-      value: (_: uPlot, value: number | null) => (value === null ? '–' : `${value.toLocaleString(document.documentElement.lang, { maximumFractionDigits: 1 })}${chart.unit}`),
-    };
-  });
+  const lines = chart.lines.map((line, place): uPlot.Series => ({
+    label: line.label, stroke: colour(COLOURS[place % COLOURS.length] ?? '--accent'), width: 1.5, spanGaps: true,
+    ...(line.dashed ? { dash: [6, 4] } : {}), points: { show: false },
+    value: (_: uPlot, value: number | null) => (value === null ? '–' : `${value.toLocaleString(document.documentElement.lang, { maximumFractionDigits: 1 })}${chart.unit}`),
+  }));
   const made = new uPlot({
     width: Math.max(280, figure.clientWidth - 18), height: HEIGHT, scales: { x: { time: false }, y: { range: (_u, _min, max) => [0, Math.max(1, max) * 1.05] } },
     series: [{ label: time, value: (_u, value: number | null) => (value === null ? '–' : `${(value / by).toFixed(2)} ${unit}`) }, ...lines],
@@ -58,13 +53,17 @@ function draw(): void {
   drawn.forEach((made) => made.destroy());
   place.replaceChildren();
   const { time, charts } = JSON.parse(told.textContent) as Plots;
-  drawn = charts.map((chart) => {
+  const figures = charts.map((chart) => {
     const figure = document.createElement('figure');
     const caption = document.createElement('figcaption');
     caption.textContent = chart.unit ? `${chart.title} (${chart.unit})` : chart.title;
     figure.tabIndex = 0;
     figure.append(caption);
-    place.append(figure);
+    return figure;
+  });
+  place.append(...figures); // all of them before any is measured: they share the width
+  drawn = charts.map((chart, number) => {
+    const figure = figures[number] as HTMLElement;
     const made = plot(chart, time, figure);
     figure.addEventListener('keydown', (event) => steer(event, made));
     return made;

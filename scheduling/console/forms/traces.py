@@ -31,11 +31,9 @@ _AT = {
 
 class TraceForm(forms.Form):
     source = forms.ChoiceField(label=_("Trace"), choices=list(traces.SOURCES.items()))
-    trace = forms.FileField(
-        label=_("File of our own format"), required=False, help_text=_("NDJSON: one object a line.")
-    )
-    pods = forms.FileField(label=_("openb: file of the pods"), required=False, help_text="CSV")
-    nodes_file = forms.FileField(label=_("openb: file of the nodes"), required=False, help_text="CSV")
+    trace = forms.FileField(label=_("File (NDJSON)"), required=False, help_text=_("One object a line."))
+    pods = forms.FileField(label=_("File of the pods (CSV)"), required=False)
+    nodes_file = forms.FileField(label=_("File of the nodes (CSV)"), required=False)
     nodes = forms.ChoiceField(label=_("On the nodes of"), choices=list(traces.NODES.items()))
     occupied = forms.BooleanField(
         label=_("What runs on the cluster now keeps its room"),
@@ -54,37 +52,33 @@ class TraceForm(forms.Form):
         label=_("Topology key in place of that of the trace"),
         required=False,
         max_length=316,
-        widget=forms.TextInput({"list": "topology-keys", "autocomplete": "off", "size": 32}),
+        widget=forms.TextInput({"autocomplete": "off", "size": 32}),
         help_text=_("Empty: as the trace has it."),
     )
-    soft = forms.ChoiceField(
-        label=_("Kueue's load: a preferred or balanced rack is"), choices=list(traces.SOFT.items())
-    )
+    soft = forms.ChoiceField(label=_("A preferred or balanced rack is"), choices=list(traces.SOFT.items()))
     parts = forms.ChoiceField(
-        label=_("openb: a part of a GPU is"), choices=list(traces.PARTS.items()), initial="milli"
+        label=_("A part of a GPU is"), choices=list(traces.PARTS.items()), initial="milli"
     )
     gang = forms.IntegerField(
-        label=_("openb: most pods alike in a row that make one gang"),
+        label=_("Most pods alike in a row that make one gang"),
         min_value=1,
         max_value=1000,
         initial=1,
         help_text=_("1: each pod is a workload of its own."),
     )
     denser = forms.IntegerField(
-        label=_("openb: pods come so many times as often"), min_value=1, max_value=1_000_000, initial=1
+        label=_("Pods come so many times as often"), min_value=1, max_value=1_000_000, initial=1
     )
-    one_rack = forms.BooleanField(
-        label=_("openb: each workload must be in one rack"), required=False, initial=True
-    )
+    one_rack = forms.BooleanField(label=_("Each workload must be in one rack"), required=False, initial=True)
     every = forms.IntegerField(
-        label=_("openb: seconds from pod to pod"),
+        label=_("Seconds from pod to pod"),
         min_value=1,
         max_value=86_400,
         initial=60,
         help_text=_("Only for files without times."),
     )
     run = forms.IntegerField(
-        label=_("openb: seconds that a pod runs"),
+        label=_("Seconds that a pod runs"),
         min_value=1,
         max_value=86_400 * 30,
         initial=3600,
