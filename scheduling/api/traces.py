@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from django.http import Http404, HttpRequest, HttpResponse
-from ninja import Field, Router, Schema
+from ninja import Field, Router, Schema, Status
 from pydantic import ConfigDict
 
 from scheduling.api.auth import RUN, VIEW, access
@@ -42,7 +42,7 @@ class TraceIn(Schema):
 )
 def replay_trace(
     request: HttpRequest, cluster: str, body: TraceIn, idempotency_key: IdempotencyKey = ""
-) -> tuple[int, RunBriefOut]:
+) -> Status[RunBriefOut]:
     """Asks for a run of kind trace; workers do it. What is wrong in a file is told with its line."""
     run = trace_runs.request(
         cluster=find_cluster(cluster),
@@ -53,7 +53,7 @@ def replay_trace(
         actor=actor(request),
         command_id=command_id(request, idempotency_key),
     )
-    return 201, RunBriefOut.from_orm(run)
+    return Status(201, RunBriefOut.from_orm(run))
 
 
 @router.get(
