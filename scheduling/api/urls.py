@@ -30,6 +30,7 @@ from scheduling.api import (
     rollout,
     runs,
     scenarios,
+    traces,
     waits,
 )
 from scheduling.api.parsing import JsonParser
@@ -95,5 +96,6 @@ for module in (
     canary,
     scenarios,
     rollout,
+    traces,
 ):
     api.add_router("/clusters", module.router)

@@ -27,6 +27,7 @@ from scheduling.console.views import (
     rollout,
     runs,
     submit,
+    traces,
     user_settings,
     waits,
 )
@@ -102,6 +103,8 @@ urlpatterns = [
     path("c/<slug:cluster>/runs/<int:number>/rehearsal.csv", rollout.rehearsal_csv, name="rehearsal-csv"),
     path("c/<slug:cluster>/rollout/advice", advice.advice_page, name="advice"),
     path("c/<slug:cluster>/rollout/facts", rollout.state_fact, name="rollout-fact"),
+    path("c/<slug:cluster>/runs/<int:number>/trace/<str:form>", traces.export, name="trace-export"),
+    path("c/<slug:cluster>/traces", traces.traces_page, name="traces"),
     path("c/<slug:cluster>/settings", cluster_settings.settings_page, name="cluster-settings"),
     path("c/<slug:cluster>/gates-banner", cluster_settings.gates_banner, name="gates-banner"),
     path("c/<slug:cluster>/gates/<str:gate>", cluster_settings.gate, name="gate"),

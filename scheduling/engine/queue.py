@@ -17,7 +17,7 @@ by side the one that reached its quorum first goes first.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from fractions import Fraction
 
 from scheduling.engine.candidates import conflict
@@ -30,20 +30,24 @@ from scheduling.engine.roster import Roster, roster
 from scheduling.engine.state import ClusterState
 
 
-def waiting(state: ClusterState, profile: str = "exact") -> list[str]:
-    """Keys of the groups to decide, first one first, in the order of the profile.
+def waiting(state: ClusterState, profile: str = "exact", among: Collection[str] | None = None) -> list[str]:
+    """Keys of the groups to decide, first one first, in the order of the profile. ``among``: only of these,
+    for who knows that no other waits or is to be decided.
 
     A group waits when a member can be placed, or when it is short of minCount (then the verdict says what
     is missing), or when its PodGroup is missing, or when nothing of it is left to place but its facts
     contradict each other, or did when it was last decided. A group whose pods have all finished does not.
     """
-    rosters = (roster(state, key) for key in state.group_keys())
+    shared = profile not in RELEASES and bool(state.records.of(Queue))
+    # Where fair queues share, whose turn it is depends on everybody who waits.
+    keys = state.group_keys() if among is None or shared else among
+    rosters = (roster(state, key) for key in keys)
     order: Callable[[Roster], tuple[int, int, int]] = _quorum_order if profile in RELEASES else _order
     found = [(order(who), who.key) for who in rosters if _waits(state, who)]
-    keys = [key for _, key in sorted(found)]
-    if profile in RELEASES or not state.records.of(Queue):
-        return keys
-    return list(_by_queue(state, keys))
+    sequence = [key for _, key in sorted(found)]
+    if not shared:
+        return sequence
+    return [key for key in _by_queue(state, sequence) if among is None or key in among]
 
 
 def _by_queue(state: ClusterState, keys: Iterable[str]) -> Iterator[str]:

@@ -21,6 +21,7 @@ run_requested = Signal()
 _MODULES: dict[str, str] = {
     "scenario": "scenario_runs",
     "batch": "batches",
+    "trace": "trace_runs",
     "matrix": "matrix",
     "rehearsal": "rehearsal",
 }

@@ -20,10 +20,12 @@ class _Taken:
 
 
 class Contention:
-    """The placements of a cycle in their order, and the state before any of them (which is not changed)."""
+    """The placements of a cycle in their order, and the state before any of them (which is not changed).
+    ``in_place``: the state has them in it as they come.
+    """
 
-    def __init__(self, state: ClusterState, profile: str) -> None:
-        self._state, self._profile = state, profile
+    def __init__(self, state: ClusterState, profile: str, in_place: bool = False) -> None:
+        self._state, self._profile, self._in_place = state, profile, in_place
         self._taken: list[_Taken] = []
         self._probe: ClusterState | None = None
         self._applied = 0
@@ -55,6 +57,7 @@ class Contention:
         """Whether the group would be placed after so many of them."""
         if self._probe is None:
             self._probe = self._state.fork()
+            self._applied = len(self._taken) if self._in_place else 0
         while self._applied < placements:
             for uid, node in self._taken[self._applied].assignments:
                 self._probe.bind(uid, node)

@@ -51,12 +51,17 @@ def decided(
     *,
     profile: str = "exact",
     due: Mapping[str, int | None] | None = None,
+    tables: bool = True,
+    in_place: bool = False,
 ) -> Iterator[Told]:
     """The decisions of one cycle, only those that are news; ``state`` is not changed. They are to be appended
     right after the last event of ``state``, in this order: a group that lost its room names the event that
     took it.
 
-    ``due``: the groups to decide, each with the event that woke it; all that wait when not given.
+    ``due``: the groups to decide, each with the event that woke it; all that wait when not given. ``tables``:
+    false for who does not read the counts of every domain in a refusal, which take most of its time.
+    ``in_place``: ``state`` is changed, as folding what is told at ``now_ms`` would change it; for who has to
+    take all of it.
 
     Each holds on the log right before it: a refusal is told after the placements of the cycle, since what
     those take changes its numbers. So a second cycle on the same facts has no news.
@@ -69,27 +74,27 @@ def decided(
     find its room taken, as they would if the forecast came true; the next cycle starts from the facts again.
     Pods without a group are never placed: they take room where the facts say they are.
     """
-    ahead = state.fork()
-    keys = waiting(state, profile)
+    ahead = state if in_place else state.fork()
+    at = now_ms if in_place else None
+    keys = waiting(state, profile, due)
     causes: Mapping[str, int | None] = dict.fromkeys(keys) if due is None else due
-    keys = [key for key in keys if key in causes]
-    contention = Contention(state, profile)
-    seq = state.seq
+    contention = Contention(state, profile, in_place)
+    seq = decided_on = state.seq
 
     def told(event: Decided, key: str) -> Told:
-        return Told(replace(event, engine=ENGINE, decided_on=state.seq), causes[key])
+        return Told(replace(event, engine=ENGINE, decided_on=decided_on), causes[key])
 
     for key in keys:
         loss = _newly_lost(ahead, key)
         if loss is not None:
-            fold.apply(ahead, loss, ahead.seq)
+            _apply(ahead, key, loss, at)
             seq += 1
             yield told(loss, key)
     while keys:
         refusals: list[tuple[str, Decided | Decision]] = []
         stand_from = 0  # refusals before this one were decided before room was taken: they are decided again
         for key in keys:
-            turn = _turn(ahead, key, profile)
+            turn = _turn(ahead, key, profile, tables, at)
             for placement in turn.placements:
                 seq += placement.news
                 contention.took(key, seq if placement.news else state.turns[key].seq, placement.assignments)
@@ -101,16 +106,20 @@ def decided(
                 refusals.append((key, turn.refusal))
         for key, refusal in refusals[stand_from:]:
             lost_to = None
-            if not isinstance(refusal, Decision):
-                final = refusal
-            else:
+            if isinstance(refusal, Decision):
                 lost_to = contention.winner(key, str(refusal.reason))
                 if not _is_lost_anew(state, key, lost_to) and ahead.verdicts.get(key) == refusal.summary():
                     continue
-                final = _lost(decision_event(ahead, refusal), lost_to)
-            if _apply(ahead, key, final) or _is_lost_anew(state, key, lost_to):
+                final = _lost(decision_event(ahead, refusal, tables), lost_to)
+            else:
+                final = refusal
+            anew, before = _is_lost_anew(state, key, lost_to), ahead.turns.get(key)
+            if _apply(ahead, key, final, at) or anew:
                 seq += 1
                 yield told(final, key)
+            elif in_place and before is not None:  # what is not told is no attempt
+                ahead.record_turn(key, before)
+                ahead.seq = seq
         keys = [key for key, _ in refusals[:stand_from]]
 
 
@@ -133,7 +142,7 @@ class _Turn:
     refusal: Decided | Decision | None = None
 
 
-def _turn(ahead: ClusterState, key: str, profile: str) -> _Turn:
+def _turn(ahead: ClusterState, key: str, profile: str, tables: bool, at: int | None) -> _Turn:
     """Place what can be placed, then decide about members beyond minCount that found no room."""
     turn = _Turn()
     while True:
@@ -146,8 +155,8 @@ def _turn(ahead: ClusterState, key: str, profile: str) -> _Turn:
             evaluated = decision.verdict in (Verdict.PROVED_INFEASIBLE, Verdict.NOT_FOUND)
             turn.refusal = decision if evaluated else decision_event(ahead, decision)
             return turn
-        event = decision_event(ahead, decision)
-        news = _apply(ahead, key, event)
+        event = decision_event(ahead, decision, tables)
+        news = _apply(ahead, key, event, at)
         forecast = isinstance(event, PlacementForecast)
         turn.placements.append(_Placement(event, decision.assignments, news or not forecast))
         if forecast:
@@ -173,10 +182,15 @@ def _newly_lost(state: ClusterState, key: str) -> DomainLost | None:
     )
 
 
-def _apply(ahead: ClusterState, key: str, event: Event) -> bool:
-    """Whether the event tells another verdict than the last one of the group."""
+def _apply(ahead: ClusterState, key: str, event: Event, at: int | None) -> bool:
+    """Whether the event tells another verdict than the last one of the group. ``at``: when it is told, where
+    ``ahead`` is no fork of which only the room is asked.
+    """
     before = ahead.verdicts.get(key)
-    fold.apply(ahead, event, ahead.seq)
+    if at is None:
+        fold.apply(ahead, event, ahead.seq)
+    else:
+        fold.apply(ahead, event, ahead.seq + 1, at)
     return ahead.verdicts.get(key) != before
 
 
@@ -203,7 +217,7 @@ def _is_lost_anew(state: ClusterState, key: str, lost_to: LostTo | None) -> bool
     return lost_to is not None and (before is None or before.lost_to != lost_to)
 
 
-def decision_event(state: ClusterState, decision: Decision) -> Decided:
+def decision_event(state: ClusterState, decision: Decision, tables: bool = True) -> Decided:
     """The decision as the log keeps it, but for which engine decided and on which seq. Raises KeyError when
     ``state`` is not the one that was decided on.
     """
@@ -286,9 +300,12 @@ def decision_event(state: ClusterState, decision: Decision) -> Decided:
                 unlabelled_nodes=decision.unlabelled_nodes,
                 fits_across_domains=decision.fits_across_domains,
                 unmodelled=decision.unmodelled,
-                table=_table(decision),
+                table=_table(decision) if tables else _NO_TABLE,
                 shapes=_shapes(decision),
             )
+
+
+_NO_TABLE = DomainTable((), (), (), (), (), (), (), (), ())
 
 
 def _shapes(decision: Decision) -> tuple[tuple[int, int], ...]:

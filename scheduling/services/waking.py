@@ -6,7 +6,7 @@ Pure: of the log, of how far the cycle before had read it and when, and of the t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from scheduling.engine.lost import brought_back, homeless
@@ -51,9 +51,18 @@ def due(state: ClusterState, recorded: Iterable[Recorded], looked: Looked, now: 
     nothing, so each depends on all others of its cycle, and none is an attempt that could be repeated too
     often.
     """
+    changes = (change for item in recorded for change in changes_of(state, item))
+    return woken(state, Changes(state, changes), looked, now)
+
+
+def woken(
+    state: ClusterState, changes: Changes, looked: Looked, now: int, among: Collection[str] | None = None
+) -> Due:
+    """As ``due``, of what changed since ``reads_from``. ``among``: groups of which one knows that no other
+    waits.
+    """
     found = Due({}, {})
-    changes = Changes(state, (change for item in recorded for change in changes_of(state, item)))
-    for key in waiting(state):
+    for key in waiting(state, among=among):
         cause, woken = woken_by(state, key, changes, looked)
         turn = state.turns.get(key)
         if state.mode == "observed":
@@ -77,9 +86,10 @@ def woken_by(state: ClusterState, key: str, changes: Changes, looked: Looked) ->
     return cause, always or cause is not None
 
 
-def reads_from(state: ClusterState, looked: Looked) -> int:
+def reads_from(state: ClusterState, looked: Looked, among: Collection[str] | None = None) -> int:
     """The seq after which the log has to be read."""
-    return min((looked_at(state, key, looked) for key in waiting(state)), default=state.seq)
+    keys = waiting(state, among=among)
+    return min((looked_at(state, key, looked) for key in keys), default=state.seq)
 
 
 def looked_at(state: ClusterState, key: str, looked: Looked) -> int:

@@ -16,6 +16,7 @@ from scheduling.wording import (
     problems,
     readiness,
     rehearsal,
+    traces,
     words,
     workbench,
 )
@@ -51,6 +52,8 @@ _TABLES = {
     "gate stage": readiness.STAGES,
     "release fact": readiness.RELEASE_FACTS,
     "rehearsed": rehearsal.CHANGES,
+    "trace source": traces.SOURCES,
+    "trace nodes": traces.NODES,
 }
 
 _LOOKS = {

@@ -62,6 +62,7 @@ TOURED = {
     "preemption": "/c/demo/preemption",
     "canary": "/c/demo/rollout/canary",
     "canary-running": "/c/off/rollout/canary",
+    "traces": "/c/demo/traces",
     "submit": "/c/demo/submit",
     "submit-yaml": "/c/demo/submit?tab=yaml",
     "cluster-settings": "/c/demo/settings",

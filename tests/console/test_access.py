@@ -61,6 +61,8 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "rehearsal-csv": (VIEW, ["demo", 1], "", 404),
     "advice": (VIEW, ["demo"], "?group=team-a/wide", 200),
     "rollout-fact": (SWITCH, ["demo"], "", 405),
+    "trace-export": (VIEW, ["demo", 1, "series.csv"], "", 404),
+    "traces": (VIEW, ["demo"], "", 200),
     "history": (VIEW, ["demo"], "", 200),
     "history-csv": (VIEW, ["demo"], "", 200),
     "history-ndjson": (VIEW, ["demo"], "", 200),

@@ -13,9 +13,12 @@ from django.core.management.base import OutputWrapper
 
 from scheduling.ledger import store
 from scheduling.management.commands.tas import REFUSED
-from scheduling.models import Cluster
+from scheduling.models import Cluster, Run
+from scheduling.scenarios import kueue_load, trace_files, trace_runs
 from scheduling.services.cycles import run_cycle
 from tests.api.support import NODES, dump, gang, node, pod_group
+from tests.scenarios.test_virtual_time import gang as load_gang
+from tests.scenarios.test_virtual_time import trace
 
 pytestmark = pytest.mark.django_db
 
@@ -260,3 +263,25 @@ def test_a_scenario_that_is_wrong_is_refused_at_its_field(demo: Cluster, tmp_pat
     assert error.value.returncode == REFUSED
     with pytest.raises(CommandError, match="99999"):
         tas("scenario", "demo", "run", loss, "--at", "99999")
+
+
+def test_a_trace_is_replayed(demo: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "load.ndjson"
+    file.write_bytes(trace_files.write(trace(load_gang(0, "one", 2))))
+    asked = tas_json("trace", "demo", file, "--gate", "GangScheduling=false", "--profile", "upstream-1.36")
+    run = Run.objects.get(number=asked["number"])
+    assert (run.kind, run.status, run.document["source"]) == ("trace", "waiting", "ndjson")
+    assert run.document["gates"] == {"GangScheduling": False}
+    assert run.document["profile"] == "upstream-1.36"
+    assert f"Run {run.number + 1} of demo" in tas("trace", "demo", "kueue")
+    assert trace_runs.input_of(Run.objects.latest("number")) == kueue_load.trace()
+
+
+def test_a_trace_of_openb_is_told_by_its_being_a_table(demo: Cluster, tmp_path: Path) -> None:
+    pods, nodes = tmp_path / "pods.csv", tmp_path / "nodes.csv"
+    pods.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,1000,1,1,1000\n")
+    nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\nn1,4000,1024,2,T4\n")
+    tas("trace", "demo", pods, "--openb-nodes", nodes)
+    assert Run.objects.latest("number").document["source"] == "openb"
+    with pytest.raises(CommandError, match="pods: line 1"):
+        tas("trace", "demo", nodes, "--openb-nodes", nodes)

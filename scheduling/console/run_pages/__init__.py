@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from scheduling.console.run_pages import rehearsal
+from scheduling.console.run_pages import rehearsal, trace
 from scheduling.models import Run
 
 Context = Callable[[HttpRequest, Run], dict[str, Any]]
@@ -15,5 +15,8 @@ Context = Callable[[HttpRequest, Run], dict[str, Any]]
 
 PAGES: dict[str, Context] = {
     "rehearsal": rehearsal.context,
+    "trace": trace.context,
 }
-"""Kind of run -> context of ``scheduling/runs/<kind>.html``, which is part of the page of the run."""
+"""Kind of run -> context of ``scheduling/runs/<kind>.html``, which is part of the page of the run. ``script``
+and ``style`` in it: what only this page loads.
+"""

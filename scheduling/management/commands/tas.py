@@ -22,6 +22,7 @@ from scheduling.api.errors import problem
 from scheduling.api.event_rows import event_out
 from scheduling.api.rendering import encode
 from scheduling.api.schemas import ErrorOut, PodGroupsOut
+from scheduling.engine.decide import PROFILES
 from scheduling.ledger.archives import Archived
 from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.codec import UnknownEvent
@@ -32,7 +33,7 @@ from scheduling.management.families import holds, preemption, scale_up, waits
 from scheduling.management.families.verb import Family, actor, within
 from scheduling.models import Cluster, PodGroupRow, Run
 from scheduling.projections.writer import TablesBehind
-from scheduling.scenarios import documents, runs, scenario_runs, workbench
+from scheduling.scenarios import documents, kueue_load, openb, runs, scenario_runs, trace_runs, workbench
 from scheduling.scenarios.documents import ScenarioDocument
 from scheduling.selectors import history
 from scheduling.selectors import pod_groups as groups
@@ -60,6 +61,7 @@ ACTIONS = {
     "explain": "say why a PodGroup waits, or where it would go",
     "events": "read the log",
     "scenario": "save scenarios, run them on a fork of a cluster, read what came of it",
+    "trace": "replay a trace in virtual time",
 }
 FAMILIES: dict[str, Family] = {
     "wait": waits.FAMILY,
@@ -92,6 +94,11 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for part in value:
             yield from _texts(part)
+
+
+def _is_csv(data: bytes) -> bool:
+    """Our own format begins with an object."""
+    return not data.lstrip().startswith(b"{")
 
 
 class Command(BaseCommand):
@@ -432,6 +439,45 @@ class Command(BaseCommand):
             return documents.read_yaml(read(name).decode())
         except UnicodeDecodeError as error:
             raise CommandError(f"{name}: this is not UTF-8 text") from error
+
+    # --- trace
+
+    def trace_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", help="NDJSON of our own format, CSV of openb's pods, or kueue")
+        parser.add_argument("--openb-nodes", default="", metavar="FILE", help="CSV of openb's nodes")
+        parser.add_argument("--nodes", default="trace", choices=("trace", "cluster"), help="on whose nodes")
+        parser.add_argument("--occupied", action="store_true", help="what runs there now keeps its room")
+        parser.add_argument("--profile", default="exact", choices=PROFILES)
+        parser.add_argument("--gate", action="append", type=gate, default=[], metavar="NAME=true|false")
+        parser.add_argument("--topology-key", default="", help="in place of that of the trace")
+        parser.add_argument("--soft", default="required", choices=kueue_load.SOFT)
+        parser.add_argument("--gang", type=within(1, 1000), default=1, help="openb: most pods of one gang")
+        parser.add_argument("--denser", type=within(1, 1_000_000), default=1, help="openb: so often as much")
+        parser.add_argument("--parts", default="milli", choices=openb.PARTS, help="openb: parts of GPUs")
+
+    def trace_(self, *, cluster: str, file: str, json: bool, **options: Any) -> None:
+        data = b"" if file == "kueue" else read(file)
+        source = "kueue" if file == "kueue" else "openb" if _is_csv(data) else "ndjson"
+        document = trace_runs.read(
+            {
+                "source": source,
+                "file": "" if file in ("kueue", "-") else Path(file).name[:300],
+                **{name: options[name] for name in ("nodes", "occupied", "profile", "topology_key", "soft")},
+                "gates": dict(options["gate"]),
+                "openb": {name: options[name] for name in ("gang", "denser", "parts")},
+            }
+        )
+        run = trace_runs.request(
+            cluster=find_cluster(cluster),
+            document=document,
+            trace=data if source == "ndjson" else b"",
+            pods=data if source == "openb" else b"",
+            nodes=read(options["openb_nodes"]) if options["openb_nodes"] else b"",
+            actor=actor(),
+        )
+        if json:
+            return self.document(api_runs.RunBriefOut.from_orm(run))
+        self.stdout.write(f"Run {run.number} of {cluster} was asked for; workers carry it out.")
 
     # --- printing
 
