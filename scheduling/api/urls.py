@@ -13,6 +13,7 @@ from ninja import NinjaAPI, Swagger
 
 import scheduling.addresses  # noqa: F401  # the converter "any"
 from scheduling.api import (
+    batches,
     capacity,
     clusters,
     compare,
@@ -89,5 +90,6 @@ for module in (
     preemption,
     waits,
     runs,
+    batches,
 ):
     api.add_router("/clusters", module.router)

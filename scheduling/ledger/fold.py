@@ -188,6 +188,7 @@ def _feature_gate_changed(event: e.FeatureGateChanged, state: ClusterState) -> N
 @_change.register(e.RunRequested)
 @_change.register(e.RunCancelled)
 @_change.register(e.RunEnded)
+@_change.register(e.MeasurementSent)
 def _no_change(event: e.Event, state: ClusterState) -> None:
     """Nothing; ``apply`` keeps a lost domain and a wait with their seq. What is tried out changes nothing."""
 

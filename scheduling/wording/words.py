@@ -203,6 +203,7 @@ EVENT_TYPES: dict[str, Any] = {
     "RunRequested": _("run asked for"),
     "RunCancelled": _("run cancelled"),
     "RunEnded": _("run ended"),
+    "MeasurementSent": _("measured values sent"),
 }
 
 RELEASE_REASONS: dict[str, Any] = {

@@ -195,6 +195,7 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.RunRequested("scenario", "lose-r1", 41, '{"steps":[]}', "ab" * 32),
     e.RunCancelled(3, 2, 5),
     e.RunEnded(3, "", "given up"),
+    e.MeasurementSent(3, "one_short", "plain", 431, None, "job 17, its own log", 1_800_000_000_000),
 )  # fmt: skip
 
 

@@ -84,6 +84,7 @@ from scheduling.ledger.events.waiting import (
     WaitPolicyChanged,
 )
 from scheduling.ledger.events.workbench import (
+    MeasurementSent,
     RunCancelled,
     RunEnded,
     RunRequested,
@@ -114,6 +115,7 @@ __all__ = [
     "EventsRestored",
     "FeatureGateChanged",
     "FieldsOf",
+    "MeasurementSent",
     "MemberEvicted",
     "NodeAdded",
     "NodeChanges",
