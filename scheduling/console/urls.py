@@ -4,6 +4,7 @@ from django.urls import path
 
 import scheduling.addresses  # noqa: F401  # the converter "quoted"
 from scheduling.console.views import (
+    batches,
     capacity,
     cluster_settings,
     clusters,
@@ -88,6 +89,11 @@ urlpatterns = [
     path("c/<slug:cluster>/runs/", runs.run_list, name="runs"),
     path("c/<slug:cluster>/runs/<int:number>", runs.run_page, name="run"),
     path("c/<slug:cluster>/runs/<int:number>/cancel", runs.cancel, name="run-cancel"),
+    path("c/<slug:cluster>/runs/<int:number>/table", batches.run_table, name="run-table"),
+    path("c/<slug:cluster>/runs/<int:number>/points/<int:index>", batches.point, name="run-point"),
+    path("c/<slug:cluster>/batches/", batches.batch_list, name="batches"),
+    path("c/<slug:cluster>/batches/new", batches.new_batch, name="batch-new"),
+    path("c/<slug:cluster>/matrix/", batches.matrix_page, name="matrix"),
     path("c/<slug:cluster>/settings", cluster_settings.settings_page, name="cluster-settings"),
     path("c/<slug:cluster>/gates-banner", cluster_settings.gates_banner, name="gates-banner"),
     path("c/<slug:cluster>/gates/<str:gate>", cluster_settings.gate, name="gate"),

@@ -9,7 +9,7 @@ from django import template
 from django.forms import BoundField
 from django.utils.safestring import SafeString, mark_safe
 
-from scheduling.wording import differences, messages, problems, words, workbench
+from scheduling.wording import batches, differences, messages, problems, words, workbench
 
 register = template.Library()
 
@@ -31,6 +31,7 @@ _TABLES = {
     "action": words.WAIT_ACTIONS,
     "run": workbench.KINDS,
     "run status": workbench.STATUSES,
+    "point": batches.VERDICTS,
 }
 
 _LOOKS = {

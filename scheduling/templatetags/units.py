@@ -17,6 +17,7 @@ from scheduling.wording import units
 register = template.Library()
 register.filter("count", units.count)
 register.filter("duration", units.duration)
+register.filter("took", units.took)
 
 
 @register.filter

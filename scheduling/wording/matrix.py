@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.engine.communication import ORIGINS
 from scheduling.wording import units, words
 
 CONDITIONS: dict[str, Any] = {
@@ -271,4 +272,18 @@ FORMULAS: dict[str, Any] = {
     "throughput": _("Throughput, steps a second"),
 }
 
-ASSUMED = _("assumed")
+_ASSUMED: dict[str, Any] = {
+    "assumed": _("assumed"),
+    "assumed, order of magnitude": _("assumed, order of magnitude"),
+    "assumed: what large messages are commonly sent with": _(
+        "assumed: what large messages are commonly sent with"
+    ),
+    "assumed: 7·10⁹ parameters, 2 bytes each": _("assumed: 7·10⁹ parameters, 2 bytes each"),
+}
+
+
+def origin(name: str) -> str:
+    """Where the default of a part of the model comes from: an assumption in the reader's language, a source
+    as it is cited.
+    """
+    return str(_ASSUMED.get(ORIGINS[name], ORIGINS[name]))

@@ -7,10 +7,11 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from scheduling.console.run_pages import batch, matrix
 from scheduling.models import Run
 
 Context = Callable[[HttpRequest, Run], dict[str, Any]]
 """Of a run, also of one that is not over: its template shows what there is."""
 
-PAGES: dict[str, Context] = {}
+PAGES: dict[str, Context] = {"batch": batch.context, "matrix": matrix.context}
 """Kind of run -> context of ``scheduling/runs/<kind>.html``, which is part of the page of the run."""
