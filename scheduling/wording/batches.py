@@ -66,6 +66,19 @@ MEASURES: dict[str, Any] = {
 """What a heat map can show."""
 
 
+def figure(name: str, value: int | str) -> str:
+    """One of ``COLUMNS`` as people read it, "" for none."""
+    if name == "verdict":
+        return words.word(VERDICTS, str(value))
+    if name == "reason":
+        return words.word(words.REASONS, str(value)) if value else ""
+    if name == "cpu_us":
+        return f"{units.count(int(value))} µs"
+    if name == "wait_ms":
+        return gettext("does not run") if int(value) < 0 else units.took(int(value))
+    return units.count(value) if isinstance(value, int) else value
+
+
 def axis(name: str, subject: str) -> str:
     """The heading of an axis."""
     return gettext("%(axis)s: %(subject)s") % {"axis": words.word(AXES, name), "subject": subject}

@@ -179,6 +179,16 @@ _UNMADE: dict[str, Any] = {
 }
 
 
+def title(cell: Mapping[str, Any]) -> str:
+    """Which cell, and what came of it, in a few words."""
+    return gettext("%(condition)s, %(mode)s: %(outcome)s (%(judgement)s)") % {
+        "condition": words.word(CONDITIONS, cell["condition"]),
+        "mode": words.word(MODES, cell["mode"]),
+        "outcome": words.word(OUTCOMES, cell["outcome"]),
+        "judgement": words.word(JUDGEMENTS, cell["judged"]),
+    }
+
+
 def unmade(problem: Mapping[str, Any]) -> str:
     """Why a condition cannot be made on this cluster."""
     values = {

@@ -27,6 +27,7 @@ from scheduling.selectors import workbench as selectors
 from scheduling.services.problems import Refused
 from scheduling.services.state import state_of
 from scheduling.wording import batches as words
+from scheduling.wording import matrix as matrix_words
 
 RUNS = 10
 PRODUCT = "nvidia.com/gpu.product"
@@ -156,13 +157,16 @@ def _document(run: Run, result: dict[str, Any], index: int, context: dict[str, A
     """The scenario of a point. Raises Refused where there is none."""
     if run.kind == matrix.KIND:
         context["cell"] = result
+        context["cell_title"] = matrix_words.title(result)
+        context["cell_look"] = {"passed": "ok", "failed": "bad"}.get(result["judged"], "info")
+        context["told"] = matrix_words.told(result)
         steps = {"steps": result["steps"], "profile": result["profile"], "at": str(run.base_seq)}
         return documents.read(steps)
     opened = batches.opened(run)
     values = batches.values_at(opened.ticks, index)
     names = [words.axis(axis.axis, batches.subject(axis)) for axis in opened.document.axes]
     context["sentence"] = words.point(names, values, result)
-    context["columns"] = [(words.COLUMNS[name], result[name]) for name in words.COLUMNS]
+    context["columns"] = [(words.COLUMNS[name], words.figure(name, result[name])) for name in words.COLUMNS]
     return batches.point_of(run, index).document.model_copy(update={"name": "", "at": str(run.base_seq)})
 
 
