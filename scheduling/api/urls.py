@@ -13,6 +13,7 @@ from ninja import NinjaAPI, Swagger
 
 import scheduling.addresses  # noqa: F401  # the converter "any"
 from scheduling.api import (
+    batches,
     canary,
     capacity,
     clusters,
@@ -94,6 +95,7 @@ for module in (
     waits,
     runs,
     canary,
+    batches,
     scenarios,
     rollout,
     traces,

@@ -5,6 +5,7 @@ from django.urls import path
 import scheduling.addresses  # noqa: F401  # the converter "quoted"
 from scheduling.console.views import (
     advice,
+    batches,
     canary,
     capacity,
     cluster_settings,
@@ -105,6 +106,11 @@ urlpatterns = [
     path("c/<slug:cluster>/rollout/facts", rollout.state_fact, name="rollout-fact"),
     path("c/<slug:cluster>/runs/<int:number>/trace/<str:form>", traces.export, name="trace-export"),
     path("c/<slug:cluster>/traces", traces.traces_page, name="traces"),
+    path("c/<slug:cluster>/runs/<int:number>/table", batches.run_table, name="run-table"),
+    path("c/<slug:cluster>/runs/<int:number>/points/<int:index>", batches.point, name="run-point"),
+    path("c/<slug:cluster>/batches/", batches.batch_list, name="batches"),
+    path("c/<slug:cluster>/batches/new", batches.new_batch, name="batch-new"),
+    path("c/<slug:cluster>/matrix/", batches.matrix_page, name="matrix"),
     path("c/<slug:cluster>/settings", cluster_settings.settings_page, name="cluster-settings"),
     path("c/<slug:cluster>/gates-banner", cluster_settings.gates_banner, name="gates-banner"),
     path("c/<slug:cluster>/gates/<str:gate>", cluster_settings.gate, name="gate"),

@@ -194,6 +194,7 @@ def _feature_gate_changed(event: e.FeatureGateChanged, state: ClusterState) -> N
 @_change.register(e.RunRequested)
 @_change.register(e.RunCancelled)
 @_change.register(e.RunEnded)
+@_change.register(e.MeasurementSent)
 @_change.register(e.CanaryStarted)
 @_change.register(e.CanaryJudged)
 @_change.register(e.CanaryWidened)

@@ -56,6 +56,8 @@ def _apply(cluster: Cluster, item: Recorded) -> None:
             status = Run.Status.FAILED if error else Run.Status.DONE
             found = json.loads(result) if result else None
             _end(cluster, number, status=status, ended_at=at, result=found, error=error)
+        case e.MeasurementSent():
+            return  # read from the log
 
 
 def _end(cluster: Cluster, number: int, **fields: Any) -> None:

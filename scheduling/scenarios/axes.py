@@ -7,6 +7,7 @@ given: steps that an axis puts in come on top.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Annotated, Any, Literal
 
@@ -16,7 +17,7 @@ from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.state import ClusterState
 from scheduling.scenarios import documents
 from scheduling.scenarios.documents import MOST_STEPS, ScenarioDocument
-from scheduling.scenarios.steps import GroupKey, Named, Part, Text
+from scheduling.scenarios.steps import Named, Part, Text
 from scheduling.services.problems import FORBIDDEN, INVALID, NOT_FOUND, REQUIRED, Problem, Refused
 
 MOST_POINTS = 10_000
@@ -114,7 +115,7 @@ class BatchDocument(Part):
 
     scenario: ScenarioDocument
     axes: tuple[Axis, ...] = Field(min_length=1, max_length=2)
-    group: GroupKey | Literal[""] = ""
+    group: Annotated[str, StringConstraints(pattern=r"^([^/\s]+/[^/\s]+)?$", max_length=316)] = ""
 
 
 def read(value: Any) -> BatchDocument:
@@ -222,7 +223,7 @@ def _put(steps: list[dict[str, Any]], path: str, value: Any, field: str) -> None
         if isinstance(at, dict) and name in at:
             there = at[name]
             # Quantities are text in documents; whole numbers in their place are meant as such.
-            at[name] = str(value) if isinstance(there, str) and type(value) is int else value
+            at[name] = json.dumps(value) if isinstance(there, str) and isinstance(value, int) else value
             return
         found = _NEXT.match(rest)
         if found is None:

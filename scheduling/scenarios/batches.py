@@ -94,13 +94,13 @@ class Point(NamedTuple):
 
 def point_of(run: Run, index: int) -> Point:
     """Raises Refused for a scenario that two values together make and that is not valid."""
-    document, ticks, begun = _batch(run)
-    values = _values(ticks, index)
+    document, ticks, begun = opened(run)
+    values = values_at(ticks, index)
     return Point(values, axes.varied(document, values, begun.state))
 
 
 def count(run: Run) -> int:
-    _, ticks, _ = _batch(run)
+    _, ticks, _ = opened(run)
     total = 1
     for values in ticks:
         total *= len(values)
@@ -109,9 +109,9 @@ def count(run: Run) -> int:
 
 def point(run: Run, index: int) -> dict[str, Any]:
     begun_ns = time.process_time_ns()
-    document, ticks, begun = _batch(run)
+    document, ticks, begun = opened(run)
     try:
-        made = axes.varied(document, _values(ticks, index), begun.state)
+        made = axes.varied(document, values_at(ticks, index), begun.state)
         found = played(begun, made, document.group)
     except (Refused, Unsettled) as error:
         found = dict.fromkeys(COLUMNS, 0) | dict.fromkeys(("reason", "domain", "short_of"), "")
@@ -120,7 +120,7 @@ def point(run: Run, index: int) -> dict[str, Any]:
 
 
 def summary(run: Run, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    document, ticks, _ = _batch(run)
+    document, ticks, _ = opened(run)
     workers = RunPoint.objects.filter(run=run).values_list("worker").annotate(Count("index"))
     return {
         "axes": [
@@ -205,7 +205,7 @@ def _submitted(told: Sequence[Told], before: set[str]) -> str:
     return f"{made[-1].group.namespace}/{made[-1].group.name}"
 
 
-def _values(ticks: Sequence[Sequence[Any]], index: int) -> list[Any]:
+def values_at(ticks: Sequence[Sequence[Any]], index: int) -> list[Any]:
     """The last axis runs fastest."""
     values: list[Any] = []
     for tick in reversed(ticks):
@@ -214,7 +214,7 @@ def _values(ticks: Sequence[Sequence[Any]], index: int) -> list[Any]:
     return values
 
 
-class _Batch(NamedTuple):
+class Batch(NamedTuple):
     """``begun``: what all points go on from."""
 
     document: BatchDocument
@@ -222,19 +222,19 @@ class _Batch(NamedTuple):
     begun: Fork
 
 
-def _batch(run: Run) -> _Batch:
+def opened(run: Run) -> Batch:
     """Made once in a process."""
     return _made(run.pk, run.requested_at)
 
 
 @lru_cache(maxsize=2)
-def _made(run_id: int, requested_at: datetime) -> _Batch:
+def _made(run_id: int, requested_at: datetime) -> Batch:
     """The time is there since another database, restored or of a test, may have another run of that id."""
     run = Run.objects.select_related("cluster").get(pk=run_id, requested_at=requested_at)
     document = axes.read(run.document)
     state = past_states.state_at(run.cluster, run.base_seq)
     ticks = [axes.ticks(axis, state) for axis in document.axes]
-    return _Batch(document, ticks, begun_at(run, state, document.scenario.profile))
+    return Batch(document, ticks, begun_at(run, state, document.scenario.profile))
 
 
 def begun_at(run: Run, state: ClusterState, profile: str) -> Fork:

@@ -83,6 +83,11 @@ def to_json(document: BaseModel) -> dict[str, Any]:
     return body
 
 
+def step_json(step: Part) -> dict[str, Any]:
+    """A step alone, without the fields that have their default, but for its kind."""
+    return {"step": step.step, **step.model_dump(mode="json", exclude_defaults=True)}  # type: ignore[attr-defined]
+
+
 def to_yaml(document: ScenarioDocument) -> str:
     """As people write it: the kind of a step first."""
     body = to_json(document)

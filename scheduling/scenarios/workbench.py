@@ -12,6 +12,7 @@ from django.db import transaction
 from scheduling.ledger import codec, store
 from scheduling.ledger.events import (
     Event,
+    MeasurementSent,
     RunCancelled,
     RunEnded,
     RunRequested,
@@ -149,6 +150,16 @@ def end(run: Run, *, result: dict[str, Any] | None = None, error: str = "") -> N
         return [RunEnded(run.number, text, error)] if there.open else []
 
     _append(run.cluster, decide, "workbench", "", "")
+
+
+def measured(
+    *, cluster: Cluster, number: int, measurement: MeasurementSent, actor: str, command_id: str = ""
+) -> int:
+    """Keep what was measured of a run; its caller has checked it. The number of the event. Raises
+    CommandReused.
+    """
+    text = _text([number, codec.encode(measurement)])
+    return _append(cluster, lambda: [measurement], actor, command_id, f"measured {text}")
 
 
 def _text(value: Any) -> str:

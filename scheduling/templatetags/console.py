@@ -10,6 +10,7 @@ from django.forms import BoundField
 from django.utils.safestring import SafeString, mark_safe
 
 from scheduling.wording import (
+    batches,
     canary,
     differences,
     messages,
@@ -54,6 +55,7 @@ _TABLES = {
     "rehearsed": rehearsal.CHANGES,
     "trace source": traces.SOURCES,
     "trace nodes": traces.NODES,
+    "point": batches.VERDICTS,
 }
 
 _LOOKS = {

@@ -34,6 +34,22 @@ def in_bytes(amount: int) -> str:
     return f"{sign}{count(size)} B"
 
 
+_DECIMAL = ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+
+
+def byte_count(amount: int) -> str:
+    """Bytes on a network, in the largest decimal unit that keeps them above one: ``42 GB``."""
+    for step, unit in _DECIMAL:
+        if amount >= step:
+            return f"{_short(amount / step)} {unit}"
+    return f"{count(amount)} B"
+
+
+def thousandths(value: int) -> str:
+    """Thousandths of one, with as many decimals as they have: ``0.431``, ``2``."""
+    return count(value // 1000) if value % 1000 == 0 else count(value / 1000)
+
+
 def cores(milli: int) -> str:
     """Milli-cores as cores; what is no multiple of a tenth of a core stays exact: ``4``, ``0.5``,
     ``250m``.

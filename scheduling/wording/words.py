@@ -219,6 +219,7 @@ EVENT_TYPES: dict[str, Any] = {
     "ThroughputReported": _("throughput measured"),
     "RolloutFactStated": _("stated for the rollout"),
     "RehearsalRun": _("switch rehearsed"),
+    "MeasurementSent": _("measured values sent"),
 }
 
 RELEASE_REASONS: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext, pgettext_lazy
 
 from scheduling.ledger import events as log
-from scheduling.wording import units, words
+from scheduling.wording import matrix, units, words
 
 KINDS: dict[str, Any] = {
     "scenario": pgettext_lazy("run", "scenario"),
@@ -61,10 +61,37 @@ def _ended(event: log.RunEnded) -> str:
     return gettext("Run %(number)s is done.") % values
 
 
+def _measured(event: log.MeasurementSent) -> str:
+    values = {
+        "condition": words.word(matrix.CONDITIONS, event.condition),
+        "mode": words.word(matrix.MODES, event.mode),
+        "number": event.number,
+        "steps": units.thousandths(event.steps_thousandths or 0),
+        "bytes": units.byte_count(event.crossing_bytes or 0),
+        "source": event.source,
+    }
+    if event.crossing_bytes is None:
+        told = gettext(
+            "Measured for run %(number)s, %(condition)s, %(mode)s: %(steps)s steps/s (%(source)s)."
+        )
+    elif event.steps_thousandths is None:
+        told = gettext(
+            "Measured for run %(number)s, %(condition)s, %(mode)s: %(bytes)s across domains in a step "
+            "(%(source)s)."
+        )
+    else:
+        told = gettext(
+            "Measured for run %(number)s, %(condition)s, %(mode)s: %(steps)s steps/s, %(bytes)s across "
+            "domains in a step (%(source)s)."
+        )
+    return told % values
+
+
 SENTENCES: dict[str, Callable[[Any], str]] = {
     "ScenarioSaved": _saved,
     "ScenarioRemoved": _removed,
     "RunRequested": _requested,
     "RunCancelled": _cancelled,
     "RunEnded": _ended,
+    "MeasurementSent": _measured,
 }

@@ -218,6 +218,7 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.ThroughputReported("ml", "train", "group-uid-1", 1, 2_345, "tokens", "trainer"),
     e.RolloutFactStated("autoscaler", "none", "runbook"),
     e.RehearsalRun((("GangScheduling", False),), 7, 41, (("moves", 2), ("same", 9))),
+    e.MeasurementSent(3, "one_short", "plain", 431, None, "job 17, its own log", 1_800_000_000_000),
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@
 //   #search, #theme-toggle, #help-toggle, dialog#help, #shortcuts-toggle
 // Parts refresh by hx-trigger="tas:advanced from:body". On the map page the map has the only socket (entries/map.ts).
 import { Advance, tellBody } from '../lib/advance';
+import { bindHeat } from '../lib/heat';
 import { Pill } from '../lib/pill';
 import { share } from '../lib/shared';
 import { bindShortcuts, typing } from '../lib/shortcuts';
@@ -39,6 +40,7 @@ function listen(path: string): void {
 
 share({ Advance, LiveSocket, Pill, browserClock, socketUrl, tellBody, typing });
 bindShortcuts();
+bindHeat();
 // "The zone of this browser" in the user's settings: the server prints times, so it has to be told.
 document.cookie = `tas_browser_zone=${Intl.DateTimeFormat().resolvedOptions().timeZone}; path=/; max-age=31536000; samesite=lax`;
 const path = document.body.dataset['wsUrl'];

@@ -7,13 +7,15 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from scheduling.console.run_pages import rehearsal, trace
+from scheduling.console.run_pages import batch, matrix, rehearsal, trace
 from scheduling.models import Run
 
 Context = Callable[[HttpRequest, Run], dict[str, Any]]
 """Of a run, also of one that is not over: its template shows what there is."""
 
 PAGES: dict[str, Context] = {
+    "batch": batch.context,
+    "matrix": matrix.context,
     "rehearsal": rehearsal.context,
     "trace": trace.context,
 }

@@ -82,11 +82,15 @@ def asked(pod: Pod, kind: int = 0) -> Asked:
 
 
 def as_upstream_sees(state: ClusterState) -> ClusterState:
-    """The same cluster without Ready conditions: kube-scheduler reads only the taints that follow them."""
+    """The same cluster without Ready conditions (kube-scheduler reads only the taints that follow them) and
+    without lost domains: once no member is bound, nothing holds the group where it was.
+    """
     unready = [node for node in state.nodes.values() if not node.ready]
-    if not unready:
+    if not unready and not state.lost:
         return state
     view = state.fork()
+    for key in list(state.lost):
+        view.free_domain(key)
     for node in unready:
         view.set_node(replace(node, ready=True))
     return view

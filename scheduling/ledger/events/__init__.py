@@ -97,6 +97,7 @@ from scheduling.ledger.events.waiting import (
     WaitPolicyChanged,
 )
 from scheduling.ledger.events.workbench import (
+    MeasurementSent,
     RunCancelled,
     RunEnded,
     RunRequested,
@@ -133,6 +134,7 @@ __all__ = [
     "FeatureGateChanged",
     "FieldsOf",
     "GateRolledBack",
+    "MeasurementSent",
     "MemberEvicted",
     "NodeAdded",
     "NodeChanges",

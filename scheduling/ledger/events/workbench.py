@@ -66,10 +66,28 @@ class RunEnded(Event):
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class MeasurementSent(Event):
+    """Somebody measured what a cell of the verification matrix ``number`` only estimates, and says how:
+    ``steps_thousandths`` (steps in 1,000 seconds) and ``crossing_bytes`` (a step, across domains), None for
+    what was not measured; ``source``: where the numbers come from; ``measured_at``: when, milliseconds.
+    """
+
+    SUBJECT: ClassVar[str] = "run"
+    number: int
+    condition: str
+    mode: str
+    steps_thousandths: int | None
+    crossing_bytes: int | None
+    source: str
+    measured_at: int
+
+
 EVENTS: tuple[type[Event], ...] = (
     ScenarioSaved,
     ScenarioRemoved,
     RunRequested,
     RunCancelled,
     RunEnded,
+    MeasurementSent,
 )
