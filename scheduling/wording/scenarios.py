@@ -1,0 +1,252 @@
+"""Scenarios in sentences: what each step does, and what the steps are called where one is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.utils.translation import gettext, gettext_lazy, ngettext, ngettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_noop as _
+
+from scheduling.wording import changes, comparison, units, words
+from scheduling.wording.decisions import joined
+
+_TOLD = 3
+"""So many steps of a scenario are told in a list of scenarios."""
+
+STEP_KINDS: dict[str, Any] = {
+    "submit": pgettext_lazy("step", "Submit a PodGroup"),
+    "submit_manifest": pgettext_lazy("step", "Submit manifests"),
+    "lose_nodes": pgettext_lazy("step", "Lose nodes"),
+    "cordon": pgettext_lazy("step", "Cordon nodes"),
+    "uncordon": pgettext_lazy("step", "Uncordon nodes"),
+    "set_ready": pgettext_lazy("step", "Nodes become ready or not"),
+    "set_label": pgettext_lazy("step", "Set a label"),
+    "remove_label": pgettext_lazy("step", "Remove a label"),
+    "add_nodes": pgettext_lazy("step", "Add nodes"),
+    "change_gpu": pgettext_lazy("step", "Change the GPU type"),
+    "recreate_members": pgettext_lazy("step", "Recreate members"),
+    "change_min_count": pgettext_lazy("step", "Change minCount"),
+    "end_group": pgettext_lazy("step", "End a PodGroup"),
+    "switch_gate": pgettext_lazy("step", "Switch a feature gate"),
+    "advance_clock": pgettext_lazy("step", "Advance the clock"),
+    "tolerate": pgettext_lazy("step", "Tolerate a taint"),
+    "release_reservation": pgettext_lazy("step", "Release a reservation"),
+    "ungate": pgettext_lazy("step", "Take scheduling gates off"),
+    "add_members": pgettext_lazy("step", "Add members"),
+}
+
+
+def profile(name: str) -> str:
+    """Who decides."""
+    return gettext("this console (exact)") if name == "exact" else comparison.release(name)
+
+
+def step(found: Any) -> str:
+    """A step of ``scenarios.steps`` in a sentence."""
+    return _SENTENCES[found.step](found)
+
+
+def summary(steps: Sequence[Any]) -> str:
+    """What a scenario does: its first steps, and how many more there are."""
+    if not steps:
+        return gettext("It has no step yet.")
+    told = [step(found) for found in steps[:_TOLD]]
+    more = len(steps) - _TOLD
+    if more > 0:
+        told.append(
+            ngettext("And %(n)s step more.", "And %(n)s steps more.", more) % {"n": units.count(more)}
+        )
+    return joined(told)
+
+
+def _where(found: Any) -> dict[str, str]:
+    return {
+        "node": found.node,
+        "kind": words.domain_kind(found.key),
+        "domain": words.domain_name(found.key, found.domain or "") if found.key else "",
+    }
+
+
+def _on_nodes(one: str, all_of: str) -> Callable[[Any], str]:
+    """``one`` names %(node)s, ``all_of`` %(kind)s and %(domain)s; both may name fields of the step."""
+
+    def said(found: Any) -> str:
+        text = gettext(one) if found.node else gettext(all_of)
+        return text % (found.model_dump() | _where(found))
+
+    return said
+
+
+def _submit(found: Any) -> str:
+    members = sum(each.count for each in found.templates)
+    values = {
+        "group": f"{found.namespace}/{found.name}",
+        "members": units.count(members),
+        "need": units.count(found.min_count),
+        "kind": words.domain_kind(found.topology_key),
+    }
+    if found.policy != "gang":
+        text = ngettext(
+            "Submit %(group)s with %(members)s member, one by one.",
+            "Submit %(group)s with %(members)s members, one by one.",
+            members,
+        )
+    elif found.topology_key:
+        text = ngettext(
+            "Submit %(group)s with %(members)s member, minCount %(need)s in one %(kind)s.",
+            "Submit %(group)s with %(members)s members, minCount %(need)s in one %(kind)s.",
+            members,
+        )
+    else:
+        text = ngettext(
+            "Submit %(group)s with %(members)s member, minCount %(need)s, anywhere.",
+            "Submit %(group)s with %(members)s members, minCount %(need)s, anywhere.",
+            members,
+        )
+    return text % values
+
+
+def _manifests(found: Any) -> str:
+    lines = found.manifest.count("\n") + 1
+    text = ngettext("Submit manifests of %(n)s line.", "Submit manifests of %(n)s lines.", lines)
+    return text % {"n": units.count(lines)}
+
+
+def _set_ready(found: Any) -> str:
+    values = _where(found)
+    if found.ready and found.node:
+        return gettext("Node %(node)s becomes ready.") % values
+    if found.ready:
+        return gettext("All nodes of %(kind)s %(domain)s become ready.") % values
+    if found.node:
+        return gettext("Node %(node)s becomes not ready.") % values
+    return gettext("All nodes of %(kind)s %(domain)s become not ready.") % values
+
+
+def _add_nodes(found: Any) -> str:
+    values = {
+        "n": units.count(found.count),
+        "model": found.type or found.like,
+        "kind": words.domain_kind(found.key),
+        "domain": words.domain_name(found.key, found.domain) if found.key else "",
+    }
+    if found.type and found.key:
+        text = ngettext(
+            "Add %(n)s node of type %(model)s to %(kind)s %(domain)s.",
+            "Add %(n)s nodes of type %(model)s to %(kind)s %(domain)s.",
+            found.count,
+        )
+    elif found.type:
+        text = ngettext("Add %(n)s node of type %(model)s.", "Add %(n)s nodes of type %(model)s.", found.count)
+    elif found.key:
+        text = ngettext(
+            "Add %(n)s node like %(model)s to %(kind)s %(domain)s.",
+            "Add %(n)s nodes like %(model)s to %(kind)s %(domain)s.",
+            found.count,
+        )
+    else:
+        text = ngettext("Add %(n)s node like %(model)s.", "Add %(n)s nodes like %(model)s.", found.count)
+    return text % values
+
+
+def _change_gpu(found: Any) -> str:
+    values = _where(found) | {"product": found.product, "gpus": found.gpus}
+    if found.gpus is None and found.node:
+        return gettext("Node %(node)s has GPUs of the type %(product)s.") % values
+    if found.gpus is None:
+        return gettext("All nodes of %(kind)s %(domain)s have GPUs of the type %(product)s.") % values
+    if found.node:
+        return gettext("Node %(node)s has %(gpus)s GPUs of the type %(product)s.") % values
+    return gettext("All nodes of %(kind)s %(domain)s have %(gpus)s GPUs of the type %(product)s.") % values
+
+
+def _recreate(found: Any) -> str:
+    values = {"group": found.group, "pod": found.pod, "n": units.count(found.count)}
+    if found.pod:
+        return gettext("Member %(pod)s of %(group)s dies and is made anew.") % values
+    text = ngettext(
+        "%(n)s bound member of %(group)s dies and is made anew.",
+        "%(n)s bound members of %(group)s die and are made anew.",
+        found.count,
+    )
+    return text % values
+
+
+def _counted(texts: Any) -> Callable[[Any], str]:
+    def said(found: Any) -> str:
+        return str(texts % {"number": found.count, "group": found.group, "n": units.count(found.count)})
+
+    return said
+
+
+def _switch_gate(found: Any) -> str:
+    values = {"gate": found.gate}
+    if found.enabled:
+        return gettext("Switch feature gate %(gate)s on.") % values
+    return gettext("Switch feature gate %(gate)s off.") % values
+
+
+_SENTENCES: dict[str, Callable[[Any], str]] = {
+    "submit": _submit,
+    "submit_manifest": _manifests,
+    "lose_nodes": _on_nodes(
+        _("Node %(node)s is lost."), _("All nodes of %(kind)s %(domain)s are lost.")
+    ),
+    "cordon": _on_nodes(_("Cordon node %(node)s."), _("Cordon all nodes of %(kind)s %(domain)s.")),
+    "uncordon": _on_nodes(_("Uncordon node %(node)s."), _("Uncordon all nodes of %(kind)s %(domain)s.")),
+    "set_ready": _set_ready,
+    "set_label": _on_nodes(
+        _("Node %(node)s is labelled %(label)s=%(value)s."),
+        _("All nodes of %(kind)s %(domain)s are labelled %(label)s=%(value)s."),
+    ),
+    "remove_label": _on_nodes(
+        _("Node %(node)s loses its label %(label)s."),
+        _("All nodes of %(kind)s %(domain)s lose their label %(label)s."),
+    ),
+    "add_nodes": _add_nodes,
+    "change_gpu": _change_gpu,
+    "recreate_members": _recreate,
+    "change_min_count": lambda found: gettext("%(group)s is made anew with minCount %(need)s.")
+    % {"group": found.group, "need": units.count(found.min_count)},
+    "end_group": lambda found: gettext("%(group)s ends.") % {"group": found.group},
+    "switch_gate": _switch_gate,
+    "advance_clock": lambda found: gettext("%(time)s pass.") % {"time": units.duration(found.seconds)},
+    "tolerate": lambda found: gettext("The waiting members of %(group)s tolerate %(taint)s.")
+    % {"group": found.group, "taint": changes.taint(found.key, found.value, found.effect)},
+    "release_reservation": lambda found: gettext("Reservation %(name)s is released.") % {"name": found.name},
+    "ungate": _counted(
+        ngettext_lazy(
+            "%(n)s member of %(group)s has its scheduling gates taken off.",
+            "%(n)s members of %(group)s have their scheduling gates taken off.",
+            "number",
+        )
+    ),
+    "add_members": _counted(
+        ngettext_lazy(
+            "%(n)s member more of %(group)s is made.",
+            "%(n)s members more of %(group)s are made.",
+            "number",
+        )
+    ),
+}
+
+TEMPLATES: dict[str, tuple[Any, Any]] = {
+    "lose-fullest": (
+        gettext_lazy("Lose the fullest domain"),
+        gettext_lazy("All nodes of the domain in which most GPUs are in use are gone."),
+    ),
+    "one-node-short": (
+        gettext_lazy("One node short"),
+        gettext_lazy("A gang that would just fit into the emptiest domain, one node of which is cordoned."),
+    ),
+    "other-gpu": (
+        gettext_lazy("Another GPU type"),
+        gettext_lazy("The nodes of the fullest domain have another GPU product."),
+    ),
+    "clock-forward": (
+        gettext_lazy("Clock forward"),
+        gettext_lazy("An hour passes: rests end, deadlines and reservations run out."),
+    ),
+}
+"""Title, and what it is about."""
