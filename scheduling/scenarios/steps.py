@@ -57,7 +57,7 @@ class SubmitManifest(Part):
     manifest: Annotated[str, StringConstraints(min_length=1, max_length=1 << 20)]
 
 
-class _OnNodes(Part):
+class OnNodes(Part):
     """``node``, or every node with the label ``key`` = ``domain``: one of the two."""
 
     node: Text = ""
@@ -71,34 +71,34 @@ class _OnNodes(Part):
         return self
 
 
-class LoseNodes(_OnNodes):
+class LoseNodes(OnNodes):
     """The nodes are gone, and what was on them."""
 
     step: Literal["lose_nodes"] = "lose_nodes"
 
 
-class Cordon(_OnNodes):
+class Cordon(OnNodes):
     step: Literal["cordon"] = "cordon"
 
 
-class Uncordon(_OnNodes):
+class Uncordon(OnNodes):
     step: Literal["uncordon"] = "uncordon"
 
 
-class SetReady(_OnNodes):
+class SetReady(OnNodes):
     """The nodes become ready, or not ready."""
 
     step: Literal["set_ready"] = "set_ready"
     ready: bool
 
 
-class SetLabel(_OnNodes):
+class SetLabel(OnNodes):
     step: Literal["set_label"] = "set_label"
     label: Named
     value: Text
 
 
-class RemoveLabel(_OnNodes):
+class RemoveLabel(OnNodes):
     step: Literal["remove_label"] = "remove_label"
     label: Named
 
@@ -120,7 +120,7 @@ class AddNodes(Part):
         return self
 
 
-class ChangeGpu(_OnNodes):
+class ChangeGpu(OnNodes):
     """The nodes have another GPU: the value of the label that names the product, and how many there are
     (None: as many as before).
     """

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scheduling.engine.model import Pod, PodGroup
 from scheduling.engine.state import ClusterState
-from scheduling.ledger.events import Event, PodAdded, PodGroupClosed, PodRemoved
+from scheduling.ledger.events import Event, NodeRemoved, PodAdded, PodGroupClosed, PodRemoved
 from scheduling.services.problems import FORBIDDEN, NOT_FOUND, Problem, Refused
 
 
@@ -80,6 +80,22 @@ def delete_member_events(state: ClusterState, uid: str, now_ms: int) -> list[Eve
     if pod.group_key in state.groups and not pod.finished:
         events.append(PodAdded(replacement(pod, state.seq, now_ms), replaces=pod.uid))
     return events
+
+
+def lose_node_events(state: ClusterState, name: str, now_ms: int) -> list[Event]:
+    """The node goes and all pods on it with it; members of open groups are made anew, on no node. Raises
+    Refused for an unknown node.
+    """
+    only_simulated(state, "delete the node in the cluster")
+    node = state.nodes.get(name)
+    if node is None:
+        raise Refused([Problem("Node", "", name, "", NOT_FOUND, f"there is no node {name}")])
+    events: list[Event] = []
+    for pod in state.pods_on(name):
+        events.append(_removed(pod, "node_lost"))
+        if pod.group_key in state.groups:
+            events.append(PodAdded(replacement(pod, state.seq, now_ms), replaces=pod.uid))
+    return [*events, NodeRemoved(name, node.uid)]
 
 
 def _removed(pod: Pod, reason: str) -> PodRemoved:
