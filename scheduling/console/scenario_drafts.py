@@ -7,14 +7,17 @@ from typing import Any
 from django.http import Http404, HttpRequest, QueryDict
 from django.utils.translation import gettext
 
-from scheduling.models import Cluster, Run
-from scheduling.scenarios import documents
+from scheduling.models import Cluster, Run, Scenario
+from scheduling.scenarios import documents, scenario_runs
+from scheduling.scenarios.documents import ScenarioDocument
 from scheduling.scenarios.templates import TEMPLATES, template
 from scheduling.selectors import rack_map
 from scheduling.selectors import workbench as selectors
 from scheduling.services import explain
 from scheduling.services.problems import Refused
 from scheduling.services.state import state_of
+
+KIND = "scenario"
 
 
 def drafted(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
@@ -49,7 +52,7 @@ def from_submission(posted: QueryDict) -> QueryDict:
     data = QueryDict(mutable=True)
     data["steps"] = "1"
     if "text" in posted:
-        data |= {"s0-step": "submit_manifest", "s0-manifest": posted["text"]}
+        data["s0-step"], data["s0-manifest"] = "submit_manifest", posted["text"]
         return data
     data["s0-step"] = "submit"
     for name in posted:
@@ -84,5 +87,5 @@ def _remedy(cluster: Cluster, key: str, change: str) -> dict[str, Any]:
         raise Http404(gettext("There is no PodGroup of this name.")) from None
     for offered in found.changes:
         if offered.id == change:
-            return {"steps": [step_json(step) for step in from_changes(key, offered.steps)]}
+            return documents.to_json(ScenarioDocument(steps=scenario_runs.from_changes(key, offered.steps)))
     raise Http404(gettext("Things have changed: this would not make it run any more."))

@@ -51,7 +51,13 @@ def _one_node_short(state: ClusterState, key: str) -> list[dict[str, Any]]:
     free: dict[str, list[str]] = {}
     for name, node in state.nodes.items():
         domain = node.label(key) if key else None
-        if domain is not None and node.ready and not node.unschedulable and name not in busy and not node.taints:
+        if (
+            domain is not None
+            and node.ready
+            and not node.unschedulable
+            and name not in busy
+            and not node.taints
+        ):
             free.setdefault(domain, []).append(name)
     if not free:
         return [{"step": "cordon"}]

@@ -9,7 +9,7 @@ from django import template
 from django.forms import BoundField
 from django.utils.safestring import SafeString, mark_safe
 
-from scheduling.wording import differences, messages, problems, words, workbench
+from scheduling.wording import differences, messages, problems, scenarios, words, workbench
 
 register = template.Library()
 
@@ -109,6 +109,11 @@ def problem(value: object) -> str:
 @register.filter
 def came_first(value: object) -> str:
     return problems.came_first(value)
+
+
+@register.filter
+def profile(name: str) -> str:
+    return scenarios.profile(name)
 
 
 @register.filter

@@ -138,7 +138,9 @@ def _add_nodes(found: Any) -> str:
             found.count,
         )
     elif found.type:
-        text = ngettext("Add %(n)s node of type %(model)s.", "Add %(n)s nodes of type %(model)s.", found.count)
+        text = ngettext(
+            "Add %(n)s node of type %(model)s.", "Add %(n)s nodes of type %(model)s.", found.count
+        )
     elif found.key:
         text = ngettext(
             "Add %(n)s node like %(model)s to %(kind)s %(domain)s.",
@@ -190,9 +192,7 @@ def _switch_gate(found: Any) -> str:
 _SENTENCES: dict[str, Callable[[Any], str]] = {
     "submit": _submit,
     "submit_manifest": _manifests,
-    "lose_nodes": _on_nodes(
-        _("Node %(node)s is lost."), _("All nodes of %(kind)s %(domain)s are lost.")
-    ),
+    "lose_nodes": _on_nodes(_("Node %(node)s is lost."), _("All nodes of %(kind)s %(domain)s are lost.")),
     "cordon": _on_nodes(_("Cordon node %(node)s."), _("Cordon all nodes of %(kind)s %(domain)s.")),
     "uncordon": _on_nodes(_("Uncordon node %(node)s."), _("Uncordon all nodes of %(kind)s %(domain)s.")),
     "set_ready": _set_ready,
@@ -207,13 +207,17 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
     "add_nodes": _add_nodes,
     "change_gpu": _change_gpu,
     "recreate_members": _recreate,
-    "change_min_count": lambda found: gettext("%(group)s is made anew with minCount %(need)s.")
-    % {"group": found.group, "need": units.count(found.min_count)},
+    "change_min_count": lambda found: (
+        gettext("%(group)s is made anew with minCount %(need)s.")
+        % {"group": found.group, "need": units.count(found.min_count)}
+    ),
     "end_group": lambda found: gettext("%(group)s ends.") % {"group": found.group},
     "switch_gate": _switch_gate,
     "advance_clock": lambda found: gettext("%(time)s pass.") % {"time": units.duration(found.seconds)},
-    "tolerate": lambda found: gettext("The waiting members of %(group)s tolerate %(taint)s.")
-    % {"group": found.group, "taint": changes.taint(found.key, found.value, found.effect)},
+    "tolerate": lambda found: (
+        gettext("The waiting members of %(group)s tolerate %(taint)s.")
+        % {"group": found.group, "taint": changes.taint(found.key, found.value, found.effect)}
+    ),
     "release_reservation": lambda found: gettext("Reservation %(name)s is released.") % {"name": found.name},
     "ungate": _counted(
         ngettext_lazy(
@@ -250,3 +254,7 @@ TEMPLATES: dict[str, tuple[Any, Any]] = {
     ),
 }
 """Title, and what it is about."""
+
+
+def verdict(result: dict[str, Any]) -> str:
+    return str(result["verdict"]["code"])

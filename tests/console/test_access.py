@@ -51,6 +51,12 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "reservation-release": (OPERATE, ["demo", "r-1"], "", 405),
     "queues": (VIEW, ["demo"], "", 200),
     "queue-remove": (OPERATE, ["demo", "q"], "", 405),
+    "scenarios": (VIEW, ["demo"], "", 200),
+    "scenario-new": (RUN, ["demo"], "", 200),
+    "scenario": (VIEW, ["demo", "what-if"], "", 404),
+    "scenario-edit": (RUN, ["demo", "what-if"], "", 404),
+    "scenario-run": (RUN, ["demo", "what-if"], "", 405),
+    "scenario-remove": (RUN, ["demo", "what-if"], "", 405),
     "runs": (VIEW, ["demo"], "", 200),
     "run": (VIEW, ["demo", 1], "", 404),
     "run-cancel": (RUN, ["demo", 1], "", 405),
@@ -127,7 +133,7 @@ def test_a_user_with_the_permission_is_answered(
 def test_without_the_permission_the_answer_is_403_whatever_the_method(
     name: str, method: str, cluster: Cluster, signed_in: Callable[..., Client]
 ) -> None:
-    others = {VIEW, OPERATE, SWITCH} - {PAGES[name][0]}
+    others = {VIEW, OPERATE, SWITCH, RUN} - {PAGES[name][0]}
     client = signed_in(*others)
 
     response = getattr(client, method)(address(name, PAGES[name][2]))

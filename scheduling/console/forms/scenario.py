@@ -18,7 +18,7 @@ from scheduling.console.forms.scenario_steps import MODELS, StepCard, Unshowable
 from scheduling.console.forms.submit import count_of, put_rows, take_rows, typed
 from scheduling.engine.decide import PROFILES
 from scheduling.scenarios.documents import MOST_STEPS
-from scheduling.services.problems import INVALID, Problem
+from scheduling.services.problems import INVALID, REQUIRED, Problem
 from scheduling.wording import messages
 from scheduling.wording import problems as wording
 from scheduling.wording.scenarios import profile
@@ -86,7 +86,8 @@ class ScenarioForm:
     def blame(self, found: Iterable[Problem]) -> None:
         """Put each problem at the field that its path names; what has no field stays in ``problems``."""
         for problem in found:
-            text = f"{wording.reason(problem)} {messages.translated(problem.message)}".strip()
+            said = messages.translated(problem.message) if problem.reason != REQUIRED else ""
+            text = f"{wording.reason(problem)} {said}".strip()
             message = with_first(text, problem.first)
             inner = _STEP.match(problem.path)
             if problem.path in self.head.fields:
@@ -117,9 +118,9 @@ def typed_document(document: dict[str, Any]) -> QueryDict:
 
 
 def reshaped(data: QueryDict, action: str) -> tuple[QueryDict, int | None]:
-    """The posted form with a step added (``add-step``, of the kind ``kind``), moved (``up:<i>``, ``down:<i>``),
-    twice (``copy:<i>``) or gone (``drop:<i>``), or with other rows in a submission (``s<i>:<action of the submit
-    form>``); and the place of the step that it was about, None for none.
+    """The posted form with a step added (``add-step``, of the kind ``kind``), moved (``up:<i>``,
+    ``down:<i>``), twice (``copy:<i>``) or gone (``drop:<i>``), or with other rows in a submission
+    (``s<i>:<action of the submit form>``); and the place of the step that it was about, None for none.
     """
     changed = data.copy()
     inner = re.fullmatch(r"s(\d+):(.+)", action)

@@ -106,7 +106,9 @@ def fields(kind: str) -> dict[str, FieldInfo]:
     """What is typed into a card of the kind: what the step is about first. The members that a submission has
     are rows of their own.
     """
-    found = {name: info for name, info in MODELS[kind].model_fields.items() if name not in ("step", "templates")}
+    found = {
+        name: info for name, info in MODELS[kind].model_fields.items() if name not in ("step", "templates")
+    }
     return dict(sorted(found.items(), key=lambda item: item[0] not in _FIRST))
 
 
@@ -127,14 +129,24 @@ def is_whole(info: FieldInfo) -> bool:
 
 
 def _field(kind: str, name: str, info: FieldInfo) -> forms.Field:
-    """Nothing is required and nothing bounded here: the document says that, of this form as of every other."""
+    """Nothing is required and nothing bounded here: the document says that."""
     shown = look(kind, name)
     start = "" if info.is_required() or info.default is None else as_text(info.default)
-    common: dict[str, Any] = {"label": shown.label, "help_text": shown.hint, "required": False, "initial": start}
+    common: dict[str, Any] = {
+        "label": shown.label,
+        "help_text": shown.hint,
+        "required": False,
+        "initial": start,
+    }
     if options := _options(kind, name, info):
         return forms.ChoiceField(choices=options, **common)
     if is_whole(info):
-        bounds = {side: getattr(rule, side) for rule in info.metadata for side in ("ge", "le") if hasattr(rule, side)}
+        bounds = {
+            side: getattr(rule, side)
+            for rule in info.metadata
+            for side in ("ge", "le")
+            if hasattr(rule, side)
+        }
         names = {"ge": "min", "le": "max"}
         return forms.IntegerField(
             widget=forms.NumberInput({names[side]: bound for side, bound in bounds.items()}), **common
@@ -161,7 +173,9 @@ def _said(kind: str, name: str, info: FieldInfo, given: Mapping[str, Any]) -> An
         return found
     if name == "domain" and kind != "add_nodes" and given.get("key"):
         return ""  # an empty label value is a domain too
-    bounded = any(getattr(rule, "min_length", None) or getattr(rule, "pattern", None) for rule in info.metadata)
+    bounded = any(
+        getattr(rule, "min_length", None) or getattr(rule, "pattern", None) for rule in info.metadata
+    )
     return "" if info.is_required() and not bounded and info.annotation is str else None
 
 
@@ -338,7 +352,10 @@ def _toleration(entry: dict[str, Any]) -> str:
 
 def _spread(entry: dict[str, Any]) -> str:
     when = entry.get("whenUnsatisfiable")
-    if not {*entry} <= {"topologyKey", "maxSkew", "whenUnsatisfiable", "minDomains"} or "topologyKey" not in entry:
+    if (
+        not {*entry} <= {"topologyKey", "maxSkew", "whenUnsatisfiable", "minDomains"}
+        or "topologyKey" not in entry
+    ):
         return ""
     if when not in ("DoNotSchedule", "ScheduleAnyway") or not isinstance(entry.get("maxSkew"), int):
         return ""

@@ -34,7 +34,13 @@ def changes(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -
         raise Http404(gettext("There is no PodGroup of this name.")) from None
     here = reverse("pod-group", args=[cluster.name, namespace, name])
     entries = [_entry(change, found.scope_key) for change in found.changes]
-    context = {"changes": entries, "here": here, "namespace": namespace, "name": name}
+    context = {
+        "changes": entries,
+        "here": here,
+        "namespace": namespace,
+        "name": name,
+        "group_key": f"{namespace}/{name}",
+    }
     if request.GET.get("brief"):
         context["changes"] = context["changes"][:FIRST]
         return show_part(request, "parts/changes_brief.html", context, cluster=cluster)

@@ -19,13 +19,15 @@ from scheduling.console.pages import show
 from scheduling.console.scenario_drafts import drafted, from_submission
 from scheduling.console.scenario_offers import offers
 from scheduling.console.views.scenarios import find
+from scheduling.ledger.store import to_milliseconds
 from scheduling.models import Cluster, Scenario
 from scheduling.scenarios import documents, scenario_runs, workbench
 from scheduling.scenarios.documents import ScenarioDocument
-from scheduling.scenarios.fork import Fork
+from scheduling.scenarios.fork import Fork, Unsettled
 from scheduling.selectors import past_states
 from scheduling.selectors import workbench as selectors
-from scheduling.selectors.moments import BadMoment, moment, newest
+from scheduling.selectors.moments import BadMoment, Moment, moment, newest
+from scheduling.services.execute import now_ms
 from scheduling.services.problems import CONFLICT, INVALID, Problem, Refused
 from scheduling.services.state import state_of
 from scheduling.wording import moments
@@ -81,12 +83,16 @@ def _begun(
 def _posted(request: HttpRequest, cluster: Cluster, saved: Scenario | None) -> HttpResponse:
     action = request.POST.get("action", "check")
     if request.POST.get("tab") == "yaml":
-        draft: Draft = Written(request.POST.get("text", ""))
+        written = Written(request.POST.get("text", ""))
         if action == "form":
-            return _as_form(request, cluster, saved, draft)
+            return _as_form(request, cluster, saved, written)
+        draft: Draft = written
     elif action != "yaml" and action not in DONE:
         data, moved = reshaped(request.POST, action)
-        return _page(request, cluster, saved, ScenarioForm(data, judged=False, moved=moved))
+        name = action.partition(":")[0]
+        focus = name if name in ("up", "down") else "card"
+        form = ScenarioForm(data, judged=False, moved=moved)
+        return _page(request, cluster, saved, form, focus=focus)
     else:
         draft = ScenarioForm(request.POST)
         if not draft.is_valid():
@@ -171,3 +177,78 @@ def _done(
         return redirect("run", cluster.name, run.number)
     messages.success(request, gettext("Scenario %(name)s was saved.") % {"name": document.name})
     return redirect("scenario", cluster.name, document.name)
+
+
+def base_of(cluster: Cluster, document: ScenarioDocument) -> Moment:
+    """The moment that the document begins at. Raises Refused."""
+    try:
+        return moment(cluster, document.at) if document.at else newest(cluster)
+    except BadMoment as error:
+        raise Refused(
+            [Problem("Scenario", "", document.name, "at", INVALID, moments.sentence(error))]
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Steps of a scenario played at once, nothing stored: what came of each, in events. ``left``: steps that
+    there was no time for.
+    """
+
+    base: Moment
+    counts: tuple[tuple[str, int], ...]
+    left: int
+
+
+def _checked(cluster: Cluster, document: ScenarioDocument, base: Moment) -> Checked:
+    """Raises Refused with the step that cannot be done."""
+    begun = time.monotonic()
+
+    def spent() -> bool:
+        return time.monotonic() - begun > CHECKED_S
+
+    state = past_states.state_at(cluster, base.seq)
+    now = now_ms() if not document.at else to_milliseconds(base.recorded_at)
+    fork = Fork(state, now, document.profile)
+    counts: list[tuple[str, int]] = []
+    try:
+        fork.begin()
+        for step in document.steps:
+            told = fork.play(step, spent)
+            if fork.until is not None or spent():
+                break
+            counts.append((wording.step(step), len(told)))
+    except Unsettled as error:
+        raise Refused([Problem("Scenario", "", document.name, "", CONFLICT, str(error))]) from None
+    return Checked(base, tuple(counts), len(document.steps) - len(counts))
+
+
+def _meanwhile(cluster: Cluster, found: tuple[Problem, ...]) -> Scenario | None:
+    """What somebody else saved, where that is why nothing was saved."""
+    names = [problem.name for problem in found if problem.path == "name" and problem.reason == CONFLICT]
+    try:
+        return selectors.scenario(cluster, names[0]) if names else None
+    except Scenario.DoesNotExist:
+        return None
+
+
+def _page(
+    request: HttpRequest,
+    cluster: Cluster,
+    saved: Scenario | None,
+    draft: Draft,
+    *,
+    status: int = 200,
+    **context: Any,
+) -> HttpResponse:
+    given = request.POST.get("revision", "")
+    context |= {
+        "tab": "scenarios",
+        "saved": saved,
+        "revision": given if given.isdigit() else saved.revision if saved else 0,
+        "draft": draft,
+        "as_yaml": isinstance(draft, Written),
+        "kinds": [(kind, wording.STEP_KINDS[kind]) for kind in MODELS],
+        "lists": {} if isinstance(draft, Written) else offers(state_of(cluster)),
+    }
+    return show(request, "scenario_form.html", context, cluster=cluster, here="scenarios", status=status)

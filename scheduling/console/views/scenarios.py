@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from scheduling.console.access import RUN, VIEW, page
-from scheduling.console.commands import actor, carry_out, command_id
+from scheduling.console.commands import NOT_DONE, actor, carry_out, command_id, reasons, with_first
 from scheduling.console.pages import show
-from scheduling.models import Cluster, Scenario
-from scheduling.scenarios import documents, workbench
+from scheduling.models import Cluster, Run, Scenario
+from scheduling.scenarios import documents, scenario_runs, workbench
 from scheduling.scenarios.templates import TEMPLATES
 from scheduling.selectors import workbench as selectors
 from scheduling.services.problems import Refused
+from scheduling.wording import problems
 from scheduling.wording import scenarios as wording
 
 RUNS = 20
@@ -24,7 +27,10 @@ RUNS = 20
 @page(VIEW)
 def scenario_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     runs = selectors.last_runs(cluster)
-    rows = [_row(saved) | {"run": runs.get(saved.name)} for saved in selectors.scenarios(cluster)]
+    rows = []
+    for saved in selectors.scenarios(cluster):
+        run = runs.get(saved.name)
+        rows.append(_row(saved) | {"run": run, "verdict": verdict(run) if run else ""})
     context = {"tab": "scenarios", "rows": rows, "templates": ready_made()}
     return show(request, "scenarios.html", context, cluster=cluster, here="scenarios")
 
@@ -32,11 +38,31 @@ def scenario_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 @page(VIEW)
 def scenario_page(request: HttpRequest, cluster: Cluster, name: str) -> HttpResponse:
     saved = find(cluster, name)
+    runs = selectors.runs(cluster, scenario=name).defer("document")[:RUNS]
     context = _row(saved) | {
         "tab": "scenarios",
-        "runs": selectors.runs(cluster, scenario=name)[:RUNS],
+        "runs": [{"run": run, "verdict": verdict(run)} for run in runs],
     }
     return show(request, "scenario.html", context, cluster=cluster, here="scenarios")
+
+
+@page(RUN, "POST")
+def run(request: HttpRequest, cluster: Cluster, name: str) -> HttpResponse:
+    """Run it as it is saved, from where it says that it begins."""
+    saved = find(cluster, name)
+    try:
+        asked = scenario_runs.request(
+            cluster=cluster,
+            document=documents.read(saved.document),
+            scenario=name,
+            actor=actor(request),
+            command_id=command_id(request),
+        )
+    except NOT_DONE as error:
+        for problem in reasons(error):
+            messages.error(request, with_first(problems.sentence(problem), problem.first))
+        return redirect("scenario", cluster.name, name)
+    return redirect("run", cluster.name, asked.number)
 
 
 @page(RUN, "POST")
@@ -61,7 +87,12 @@ def find(cluster: Cluster, name: str) -> Scenario:
 
 def ready_made() -> list[tuple[str, str, str]]:
     """(code, title, what it is about) of scenarios to begin with."""
-    return [(code, *map(str, wording.TEMPLATES[code])) for code in TEMPLATES]
+    return [(code, str(wording.TEMPLATES[code][0]), str(wording.TEMPLATES[code][1])) for code in TEMPLATES]
+
+
+def verdict(run: Run) -> str:
+    """What came of a run, in a sentence; "" for one that is not done."""
+    return wording.verdict(run.result) if run.status == Run.Status.DONE and run.result else ""
 
 
 def _row(saved: Scenario) -> dict[str, Any]:
