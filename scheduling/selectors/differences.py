@@ -79,6 +79,29 @@ class Difference:
         return bool(self.cluster or self.nodes or self.groups or self.pods)
 
 
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """How many objects something is true of. ``names``: keys of the first ones."""
+
+    count: int
+    names: tuple[str, ...]
+
+
+NAMED = 3
+"""So many objects are named of those that something is true of."""
+
+
+def tally(difference: Difference) -> dict[tuple[str, What], Meant]:
+    """By kind of object and what became of it; only what is true of some."""
+    found: dict[tuple[str, What], list[str]] = {}
+    subjects = {"node": difference.nodes, "podgroup": difference.groups, "pod": difference.pods}
+    for subject, changes in subjects.items():
+        for change in changes:
+            for what in change.what:
+                found.setdefault((subject, what), []).append(change.key)
+    return {about: Meant(len(keys), tuple(keys[:NAMED])) for about, keys in found.items()}
+
+
 def compare(a: ClusterState, b: ClusterState) -> Difference:
     """From ``a`` to ``b``, a later state of the same cluster (or an earlier one: it tells then how to come
     back).

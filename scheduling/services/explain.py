@@ -103,14 +103,22 @@ def comparison(*, cluster: Cluster, namespace: str, name: str) -> Comparison:
 
 def investigate(*, cluster: Cluster, namespace: str, name: str, seq: int | None = None) -> Investigation:
     """All of it at once. ``seq`` as in ``explain``, which says what is raised."""
-    key = f"{namespace}/{name}"
-    state = _state(cluster, key, seq)
+    state = state_of(cluster) if seq is None else past_states.state_at(cluster, seq)
+    return investigated(state, f"{namespace}/{name}")
+
+
+def investigated(state: ClusterState, key: str) -> Investigation:
+    """The same on any state. Raises Refused as ``explain``."""
+    _known(state, key)
     found = foresee(state, key)
     return Investigation(_explanation(state, key, found), change_sets(state, key), compare(found.state, key))
 
 
 def _state(cluster: Cluster, key: str, seq: int | None = None) -> ClusterState:
-    state = state_of(cluster) if seq is None else past_states.state_at(cluster, seq)
+    return _known(state_of(cluster) if seq is None else past_states.state_at(cluster, seq), key)
+
+
+def _known(state: ClusterState, key: str) -> ClusterState:
     if key not in state.groups and not state.pods_naming(key):
         namespace, _, name = key.partition("/")
         raise Refused(

@@ -4,8 +4,9 @@ it does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.utils.translation import get_language, gettext, ngettext
 
@@ -81,6 +82,19 @@ def facts_of_decision(decision: Decision) -> Facts:
         unmodelled=decision.unmodelled,
         planned=bool(decision.assignments),
         quota=decision.quota,
+    )
+
+
+def facts_of_result(found: Mapping[str, Any]) -> Facts:
+    """Of the ``facts`` in the result of a scenario."""
+    quota = found["quota"]
+    return Facts(
+        **{
+            **found,
+            "short_of": tuple((resource, amount) for resource, amount in found["short_of"]),
+            "unmodelled": tuple(found["unmodelled"]),
+            "quota": QuotaCount(**quota) if quota else None,
+        }
     )
 
 

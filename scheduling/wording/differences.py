@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext, ngettext_lazy, pgettext_lazy
 
-from scheduling.selectors.differences import Change, Difference, What
+from scheduling.selectors.differences import NAMED, Difference, Meant, What, tally
 from scheduling.selectors.headline import Use
 from scheduling.selectors.pictures import Field, Value
 from scheduling.wording import units, words
-
-NAMED = 3
-"""So many objects are named in a sentence about more."""
 
 WHATS: dict[str, Any] = {
     What.JOINED: pgettext_lazy("change", "came"),
@@ -129,20 +126,33 @@ class Told:
 
 def told(difference: Difference, before: Use, after: Use) -> list[Told]:
     """The difference in a few sentences, what hurts first; one that says so when there is none."""
-    lines = [Told(_lost(change), "podgroup", What.LOST_DOMAIN) for change in _lost_ones(difference)[:NAMED]]
-    more = len(_lost_ones(difference)) - NAMED
+    lost = [change for change in difference.groups if What.LOST_DOMAIN in change.what]
+    fields = [(change.key, change.field("lostDomain")) for change in lost]
+    domains = [(key, str(field.after) if field is not None else "") for key, field in fields]
+    return told_of(tally(difference), domains, difference.cluster, before, after)
+
+
+def told_of(
+    counted: Mapping[tuple[str, What], Meant],
+    lost: Sequence[tuple[str, str]],
+    cluster: Iterable[Field],
+    before: Use,
+    after: Use,
+) -> list[Told]:
+    """As ``told``, of a difference that is only counted. ``lost``: groups that lost a domain, and which."""
+    lines = [Told(_lost(key, domain), "podgroup", What.LOST_DOMAIN) for key, domain in lost[:NAMED]]
+    more = len(lost) - NAMED
     if more > 0:
         sentence = ngettext_lazy(
             "%(n)s more PodGroup lost its domain.", "%(n)s more PodGroups lost their domains.", "number"
         ) % {"number": more, "n": units.count(more)}
         lines.append(Told(str(sentence), "podgroup", What.LOST_DOMAIN))
-    changes = {"node": difference.nodes, "podgroup": difference.groups, "pod": difference.pods}
     for (subject, what), sentences in _SENTENCES.items():
-        meant = [change.key for change in changes[subject] if what in change.what]
-        if meant:
-            values = {"number": len(meant), "n": units.count(len(meant)), "names": _names(meant)}
+        meant = counted.get((subject, what))
+        if meant is not None:
+            values = {"number": meant.count, "n": units.count(meant.count), "names": _names(meant)}
             lines.append(Told(str(sentences % values), subject, what))
-    lines += [Told(line, "cluster", "") for line in _of_cluster(difference.cluster)]
+    lines += [Told(line, "cluster", "") for line in _of_cluster(cluster)]
     if before != after:
         lines.append(Told(_use(before, after), "cluster", ""))
     return lines or [Told(gettext("Nothing differs between the two moments."), "cluster", "")]
@@ -162,21 +172,21 @@ def value(name: str, found: Value) -> str:
     return found if isinstance(found, str) else units.count(found)
 
 
-def _lost_ones(difference: Difference) -> list[Change]:
-    return [change for change in difference.groups if What.LOST_DOMAIN in change.what]
+def _lost(group: str, domain: str) -> str:
+    return gettext("%(group)s lost its domain %(domain)s.") % {
+        "group": group,
+        "domain": words.domain_name("-", domain),
+    }
 
 
-def _lost(change: Change) -> str:
-    field = change.field("lostDomain")
-    domain = words.domain_name("-", str(field.after)) if field is not None else ""
-    return gettext("%(group)s lost its domain %(domain)s.") % {"group": change.key, "domain": domain}
-
-
-def _names(keys: list[str]) -> str:
-    named = ", ".join(keys[:NAMED])
-    if len(keys) <= NAMED:
+def _names(meant: Meant) -> str:
+    named = ", ".join(meant.names)
+    if meant.count <= len(meant.names):
         return named
-    return gettext("%(names)s and %(n)s more") % {"names": named, "n": units.count(len(keys) - NAMED)}
+    return gettext("%(names)s and %(n)s more") % {
+        "names": named,
+        "n": units.count(meant.count - len(meant.names)),
+    }
 
 
 def _of_cluster(fields: Iterable[Field]) -> Iterable[str]:
