@@ -31,6 +31,8 @@ _TABLES = {
     "action": words.WAIT_ACTIONS,
     "run": workbench.KINDS,
     "run status": workbench.STATUSES,
+    "became": scenarios.BECAME,
+    "role": scenarios.ROLES,
 }
 
 _LOOKS = {
@@ -64,6 +66,12 @@ _LOOKS = {
     "done": "ok",
     "failed": "bad",
     "cancelled": "off",
+    "runs_on": "ok",
+    "moved": "info",
+    "waits": "wait",
+    "waits_on": "wait",
+    "stopped": "bad",
+    "ended": "off",
 }
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext, gettext_lazy, ngettext, ngettext_lazy, pgettext_lazy
 from django.utils.translation import gettext_noop as _
 
-from scheduling.wording import changes, comparison, units, words
-from scheduling.wording.decisions import joined
+from scheduling.selectors.differences import Meant, What
+from scheduling.selectors.headline import Use
+from scheduling.selectors.pictures import Field
+from scheduling.wording import changes, comparison, differences, units, words
+from scheduling.wording.decisions import bound_sentences, facts_of_result, joined, sentences
 
 _TOLD = 3
 """So many steps of a scenario are told in a list of scenarios."""
@@ -256,5 +259,145 @@ TEMPLATES: dict[str, tuple[Any, Any]] = {
 """Title, and what it is about."""
 
 
-def verdict(result: dict[str, Any]) -> str:
-    return str(result["verdict"]["code"])
+BECAME: dict[str, Any] = {
+    "placed": pgettext_lazy("became", "runs now"),
+    "runs_on": pgettext_lazy("became", "runs on"),
+    "moved": pgettext_lazy("became", "runs elsewhere"),
+    "waits": pgettext_lazy("became", "waits"),
+    "waits_on": pgettext_lazy("became", "waits on"),
+    "stopped": pgettext_lazy("became", "stopped"),
+    "finished": pgettext_lazy("became", "finished"),
+    "ended": pgettext_lazy("became", "ended"),
+}
+
+ROLES: dict[str, Any] = {
+    "submitted": pgettext_lazy("role", "submitted"),
+    "changed": pgettext_lazy("role", "changed"),
+    "hit": pgettext_lazy("role", "hit"),
+    "other": pgettext_lazy("role", "other"),
+}
+
+LOOKS = {"runs": "ok", "unharmed": "ok", "runs_at_cost": "", "waits": "", "harmed": "bad"}
+"""Code of a verdict -> class of its box."""
+
+
+def verdict(result: Mapping[str, Any]) -> str:
+    """What came of it, in one sentence."""
+    found = result["verdict"]
+    waiting = [group for group in result["asked"] if _waits(group)]
+    running = [group for group in result["asked"] if group["facts"] and not _waits(group)]
+    if found["code"] == "waits":
+        if found["asked"] == 1:
+            return gettext("%(group)s would wait.") % {"group": waiting[0]["key"]}
+        return ngettext(
+            "%(names)s would wait; %(running)s of %(asked)s groups would run.",
+            "%(n)s groups would wait, %(running)s of %(asked)s would run: %(names)s.",
+            found["waiting"],
+        ) % {
+            "names": _named(waiting, found["waiting"]),
+            "n": units.count(found["waiting"]),
+            "running": units.count(found["running"]),
+            "asked": units.count(found["asked"]),
+        }
+    if found["code"] in ("runs", "runs_at_cost"):
+        return joined([_run(running, found["running"]), *_harmed(found)])
+    if found["code"] == "harmed":
+        return joined(_harmed(found))
+    return gettext("No group would stop running.")
+
+
+def _waits(group: Mapping[str, Any]) -> bool:
+    return group["evidence"] is not None
+
+
+def _run(running: Sequence[Mapping[str, Any]], number: int) -> str:
+    if number == 1 and running:
+        facts = facts_of_result(running[0]["facts"])
+        values = {
+            "group": running[0]["key"],
+            "kind": words.domain_kind(facts.scope_key),
+            "domain": words.domain_name(facts.scope_key, facts.domain or ""),
+        }
+        if facts.scope_key and facts.domain is not None:
+            return gettext("%(group)s would run, in %(kind)s %(domain)s.") % values
+        return gettext("%(group)s would run.") % values
+    return ngettext("%(n)s group would run: %(names)s.", "%(n)s groups would run: %(names)s.", number) % {
+        "n": units.count(number),
+        "names": _named(running, number),
+    }
+
+
+def _harmed(found: Mapping[str, Any]) -> list[str]:
+    if not found["harmed"]:
+        return []
+    text = ngettext(
+        "%(n)s other group would stop running.", "%(n)s other groups would stop running.", found["harmed"]
+    )
+    return [text % {"n": units.count(found["harmed"])}]
+
+
+def _named(groups: Sequence[Mapping[str, Any]], number: int) -> str:
+    named = ", ".join(group["key"] for group in groups[:_TOLD])
+    if number <= _TOLD:
+        return named
+    return gettext("%(names)s and %(n)s more") % {"names": named, "n": units.count(number - _TOLD)}
+
+
+def details(result: Mapping[str, Any]) -> list[str]:
+    """What stands behind the verdict: why the first group waits, who else is helped, what was decided before
+    the first step.
+    """
+    said = []
+    waiting = [group for group in result["asked"] if _waits(group)]
+    if waiting:
+        said += told(waiting[0])
+    if helped := result["verdict"]["helped"]:
+        text = ngettext(
+            "%(n)s other group would run that waits now.",
+            "%(n)s other groups would run that wait now.",
+            helped,
+        )
+        said.append(text % {"n": units.count(helped)})
+    if result["base"]["mode"] == "observed":
+        said.append(
+            gettext(
+                "The cluster is observed: it is taken that this console's forecasts came true before the "
+                "first step."
+            )
+        )
+    if result["begun"]["placed"]:
+        number = len(result["begun"]["placed"])
+        text = ngettext(
+            "Before the first step %(n)s group was placed that had not been decided yet: %(names)s.",
+            "Before the first step %(n)s groups were placed that had not been decided yet: %(names)s.",
+            number,
+        )
+        names = ", ".join(result["begun"]["placed"][:_TOLD]) + (" …" if number > _TOLD else "")
+        said.append(text % {"n": units.count(number), "names": names})
+    return said
+
+
+def told(group: Mapping[str, Any]) -> list[str]:
+    """How a group of a result stands at the end, headline first; none for one that is over."""
+    if not group["facts"]:
+        return []
+    facts = facts_of_result(group["facts"])
+    found = sentences(facts) if _waits(group) else bound_sentences(facts)
+    return [found.headline, *found.details]
+
+
+def changed(result: Mapping[str, Any]) -> list[str]:
+    """What is different after the steps, in a few sentences, what hurts first."""
+    found = result["difference"]
+    counted = {
+        (subject, What(what)): Meant(meant["count"], tuple(meant["names"]))
+        for subject, whats in found["tally"].items()
+        for what, meant in whats.items()
+    }
+    lost = [(key, domain) for key, domain in found["lost"]]
+    cluster = [Field(*field) for field in found["cluster"]]
+    uses = [Use(result[side]["gpus"], result[side]["used"]) for side in ("before", "after")]
+    lines = differences.told_of(counted, lost, cluster, *uses)
+    if not counted and not lost and not cluster and uses[0] == uses[1]:
+        return [gettext("Nothing is different after the steps.")]
+    return [line.sentence for line in lines]

@@ -7,10 +7,11 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from scheduling.console.run_pages import scenario
 from scheduling.models import Run
 
 Context = Callable[[HttpRequest, Run], dict[str, Any]]
-"""Of a run, also of one that is not over: its template shows what there is."""
+"""Of a run, also of one that is not over: its template shows what there is. ``scripts``: what it loads."""
 
-PAGES: dict[str, Context] = {}
+PAGES: dict[str, Context] = {scenario.KIND: scenario.context}
 """Kind of run -> context of ``scheduling/runs/<kind>.html``, which is part of the page of the run."""
