@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from scheduling.ledger import archives, store
 from scheduling.ledger.store import GENESIS, Head, StoredRow
-from scheduling.models import Event
+from scheduling.models import Event, Run
 
 TOLD_EVERY = 1_000
 
@@ -67,9 +67,28 @@ def verify_chain(
 
 
 def beginning(stream_id: int) -> Head:
-    """The last event that is not in the table: archived, or before the first."""
+    """The last event that is not the stream's own in the table: archived, before the first, or that of the
+    cluster at which the stream was forked.
+    """
     archive = archives.newest(stream_id)
-    return Head(0, GENESIS) if archive is None else Head(archive.last_seq, bytes(archive.hash))
+    if archive is not None:
+        return Head(archive.last_seq, bytes(archive.hash))
+    return _forked_at(stream_id) or Head(0, GENESIS)
+
+
+def _forked_at(stream_id: int) -> Head | None:
+    """None for a stream that begins by itself. Where the cluster's event is in a file, which is verified by
+    itself, the fork's own word is taken for its hash.
+    """
+    run = Run.objects.filter(fork_id=stream_id).values_list("cluster_id", "base_seq").first()
+    if run is None:
+        return None
+    cluster_id, seq = run
+    digest = Event.objects.filter(stream_id=cluster_id, seq=seq).values_list("hash", flat=True).first()
+    if digest is None and archives.begin(cluster_id) >= seq:
+        first = next(store.stored(stream_id, after=seq, limit=1), None)
+        digest = first.prev_hash if first is not None else store.head(stream_id).hash
+    return Head(seq, bytes(digest) if digest is not None else GENESIS)
 
 
 def _walk(stream_id: int, start: Head, advance: Callable[[int], object]) -> ChainReport:

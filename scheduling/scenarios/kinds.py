@@ -18,7 +18,9 @@ from scheduling.models import Run
 run_requested = Signal()
 """After the commit: ``run_id``. A hint; the sweep finds runs that nobody works on."""
 
-_MODULES: dict[str, str] = {"scenario": "scenario_runs"}
+_MODULES: dict[str, str] = {
+    "scenario": "scenario_runs",
+}
 """Kind of run -> module of this package."""
 
 SLICED, FANNED = "sliced", "fanned"

@@ -97,10 +97,12 @@ def request(
     scenario: str = "",
     data: bytes = b"",
     command_id: str = "",
+    asked: str | None = None,
 ) -> Run:
     """Ask for a run; workers do it. ``document``: what its kind needs, checked by the caller; ``base``: the
-    event of the cluster after which it begins; ``data``: a file that it reads. Raises Refused and
-    CommandReused.
+    event of the cluster after which it begins; ``data``: a file that it reads; ``asked``: how the base was
+    named ("" for the newest event), so that the same command is known again when the cluster has moved on.
+    Raises Refused and CommandReused.
     """
     if kind not in kinds.names():
         raise Refused([Problem("Run", "", "", "kind", INVALID, f"{kind!r} is no kind of run")])
@@ -120,7 +122,12 @@ def request(
         transaction.on_commit(lambda: run_requested.send_robust(sender=None, run_id=run.pk))
 
     number = _append(
-        cluster, decide, actor, command_id, f"run {kind} {scenario} {base} {sha256} {text}", keep
+        cluster,
+        decide,
+        actor,
+        command_id,
+        f"run {kind} {scenario} {base if asked is None else asked} {sha256} {text}",
+        keep,
     )
     return Run.objects.get(cluster=cluster, number=number)
 

@@ -17,7 +17,7 @@ from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.codec import BadEvent
 from scheduling.ledger.fold import BrokenHistory
 from scheduling.ledger.heads import BadHeads, Heads, NotedHead
-from scheduling.ledger.verify import verify_chain
+from scheduling.ledger.verify import beginning, verify_chain
 from scheduling.management.progress import progress
 from scheduling.models import Stream
 from scheduling.projections.rebuild import compare
@@ -77,7 +77,7 @@ class Command(BaseCommand):
         """The head up to which the stream is sound; None when it is not, or its tables differ."""
         for archive in archives.of(stream.pk):
             self._say(f"{stream}: {archive}: `retention verify` checks it")
-        events = store.head(stream.pk).seq - archives.begin(stream.pk)
+        events = store.head(stream.pk).seq - beginning(stream.pk).seq
         with progress(f"{stream}: hashes", events) as advance:
             report = verify_chain(stream.pk, advance=advance)
         if not report.ok:
