@@ -26,6 +26,7 @@ from scheduling.api import (
     preemption,
     queues,
     reservations,
+    run_maps,
     runs,
     waits,
 )
@@ -89,5 +90,6 @@ for module in (
     preemption,
     waits,
     runs,
+    run_maps,
 ):
     api.add_router("/clusters", module.router)

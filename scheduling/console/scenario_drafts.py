@@ -10,6 +10,8 @@ from django.utils.translation import gettext
 from scheduling.models import Cluster, Run, Scenario
 from scheduling.scenarios import documents, scenario_runs
 from scheduling.scenarios.documents import ScenarioDocument
+from scheduling.scenarios.remedies import from_changes
+from scheduling.scenarios.scenario_runs import KIND
 from scheduling.scenarios.templates import TEMPLATES, template
 from scheduling.selectors import rack_map
 from scheduling.selectors import workbench as selectors
@@ -17,12 +19,10 @@ from scheduling.services import explain
 from scheduling.services.problems import Refused
 from scheduling.services.state import state_of
 
-KIND = "scenario"
-
 
 def drafted(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
     """``template``; ``copy`` of a saved one; ``run``, whose document is taken; ``group`` and ``change``: what
-    would make it run; ``node``, or ``key`` and ``domain``, that are lost; ``at``. Raises Http404 for what is
+    would make it run, with ``run`` after its steps; ``node``, or ``key`` and ``domain``, that are lost; ``at``. Raises Http404 for what is
     not there.
     """
     asked = request.GET
@@ -31,17 +31,18 @@ def drafted(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         document = template(asked["template"], state_of(cluster), rack_map.default_key(cluster))
     elif "copy" in asked:
         document = {**_saved(cluster, asked["copy"]), "name": ""}
-    elif "run" in asked:
-        document = {**_run(cluster, asked["run"]), "name": ""}
     elif "group" in asked:
-        document = _remedy(cluster, asked["group"], asked.get("change", ""))
+        run = _run(cluster, str(asked["run"])) if "run" in asked else None
+        document = _remedy(cluster, str(asked["group"]), asked.get("change", ""), run)
+    elif "run" in asked:
+        document = {**_run(cluster, str(asked["run"])).document, "name": ""}
     elif asked.get("node"):
         document = {"steps": [{"step": "lose_nodes", "node": asked["node"]}]}
     elif asked.get("key") and "domain" in asked:
         lost = {"step": "lose_nodes", "key": asked["key"], "domain": asked["domain"]}
         document = {"steps": [lost]}
     if asked.get("at"):
-        document["at"] = asked["at"]
+        document["at"] = str(asked["at"])
     return {name: value for name, value in document.items() if value != ""}
 
 
@@ -52,7 +53,7 @@ def from_submission(posted: QueryDict) -> QueryDict:
     data = QueryDict(mutable=True)
     data["steps"] = "1"
     if "text" in posted:
-        data["s0-step"], data["s0-manifest"] = "submit_manifest", posted["text"]
+        data["s0-step"], data["s0-manifest"] = "submit_manifest", str(posted["text"])
         return data
     data["s0-step"] = "submit"
     for name in posted:
@@ -68,24 +69,35 @@ def _saved(cluster: Cluster, name: str) -> dict[str, Any]:
         raise Http404(gettext("There is no scenario of this name.")) from None
 
 
-def _run(cluster: Cluster, number: str) -> dict[str, Any]:
+def _run(cluster: Cluster, number: str) -> Run:
     try:
         run = selectors.run(cluster, int(number) if number.isdigit() and len(number) < 19 else -1)
     except Run.DoesNotExist:
         raise Http404(gettext("There is no run of this number.")) from None
     if run.kind != KIND:
         raise Http404(gettext("This run is of no scenario."))
-    return dict(run.document)
+    return run
 
 
-def _remedy(cluster: Cluster, key: str, change: str) -> dict[str, Any]:
-    """One that is not offered any more leaves an empty scenario about the group as it is now."""
+def _remedy(cluster: Cluster, key: str, change: str, run: Run | None) -> dict[str, Any]:
+    """What would make the group run, now or at the end of a run, whose steps then come before it."""
     namespace, _slash, name = key.partition("/")
+    document: dict[str, Any] = {}
     try:
-        found = explain.remedies(cluster=cluster, namespace=namespace, name=name)
-    except Refused:
+        if run is None:
+            found = explain.remedies(cluster=cluster, namespace=namespace, name=name)
+            changes, scope_key = found.changes, found.scope_key
+        else:
+            document = {**run.document, "name": ""}
+            state = scenario_runs.fork_state(run)
+            changes = explain.investigated(state, key).changes
+            group = state.groups.get(key)
+            scope_key = group.topology_key if group is not None and state.tas_enforced else ""
+    except (Refused, LookupError):
         raise Http404(gettext("There is no PodGroup of this name.")) from None
-    for offered in found.changes:
+    for offered in changes:
         if offered.id == change:
-            return documents.to_json(ScenarioDocument(steps=scenario_runs.from_changes(key, offered.steps)))
+            steps = from_changes(key, offered.steps, scope_key)
+            more = documents.to_json(ScenarioDocument.model_validate({"steps": steps}))["steps"]
+            return document | {"steps": [*document.get("steps", []), *more]}
     raise Http404(gettext("Things have changed: this would not make it run any more."))

@@ -401,3 +401,51 @@ def changed(result: Mapping[str, Any]) -> list[str]:
     if not counted and not lost and not cluster and uses[0] == uses[1]:
         return [gettext("Nothing is different after the steps.")]
     return [line.sentence for line in lines]
+
+
+FIGURES: dict[str, Any] = {
+    "nodes": gettext_lazy("nodes"),
+    "usable": gettext_lazy("nodes that can be used"),
+    "gpus": gettext_lazy("GPUs"),
+    "used": gettext_lazy("GPUs in use"),
+    "running": gettext_lazy("PodGroups that run"),
+    "waiting": gettext_lazy("PodGroups that wait"),
+}
+
+TIMES: dict[str, Any] = {
+    "total_ms": gettext_lazy("From the request to the result"),
+    "waited_ms": gettext_lazy("of it until a worker began"),
+    "load_clock_us": gettext_lazy("The state, from snapshot and log"),
+    "decide_clock_us": gettext_lazy("Decisions and what follows from time"),
+    "play_clock_us": gettext_lazy("Steps, decisions included"),
+    "store_clock_us": gettext_lazy("Writing the run's own events"),
+    "outcome_clock_us": gettext_lazy("Working out the result"),
+}
+
+
+def figures(result: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    """(name, before, after) of the cluster in figures."""
+    before, after = result["before"], result["after"]
+    return [(str(name), before[code], after[code]) for code, name in FIGURES.items()]
+
+
+def timing(found: Mapping[str, int]) -> list[tuple[str, str]]:
+    """(name, how long or how many) of what the run cost."""
+    rows = []
+    for code, name in TIMES.items():
+        if code not in found:
+            continue
+        if code.endswith("_ms"):
+            rows.append((str(name), units.took(found[code])))
+            continue
+        clock = units.measured(found[code])
+        cpu = found.get(code.replace("_clock_", "_cpu_"))
+        if cpu is None:
+            rows.append((str(name), clock))
+        else:
+            values = {"clock": clock, "cpu": units.measured(cpu)}
+            rows.append((str(name), gettext("%(clock)s, processor %(cpu)s") % values))
+    rows.append((gettext("Decisions"), units.count(found.get("decisions", 0))))
+    rows.append((gettext("Cycles"), units.count(found.get("cycles", 0))))
+    rows.append((gettext("Slices of work"), units.count(found.get("slices", 0))))
+    return rows

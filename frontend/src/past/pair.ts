@@ -16,6 +16,8 @@ import { drawMark, tones } from './marks';
 interface Side { host: HTMLElement; renderer: Renderer; drawn: Model; told: Model; layout: Layout; absent: number }
 
 const GAP = 8;
+/** A map is as high as what is in it, within bounds. */
+const LEAST_HEIGHT = 120, MOST_HEIGHT = 400;
 
 export class Pair implements PointerActions, KeyActions {
   private readonly messages = pageMessages();
@@ -91,12 +93,14 @@ export class Pair implements PointerActions, KeyActions {
   }
 
   private relayout(): void {
-    const { clientWidth: width, clientHeight: height } = this.sides[0]!.host;
-    for (const side of this.sides) {
-      side.renderer.resize(width, height);
-      side.layout = layout(side.drawn, width - GAP, height - GAP);
-    }
+    const width = this.sides[0]!.host.clientWidth;
+    for (const side of this.sides) side.layout = layout(side.drawn, width - GAP, MOST_HEIGHT);
     const { layout: l } = this.sides[0]!;
+    const height = Math.max(LEAST_HEIGHT, Math.min(MOST_HEIGHT, Math.ceil(l.height)) + GAP);
+    for (const side of this.sides) {
+      side.host.style.height = `${height + 2}px`;
+      side.renderer.resize(width, height);
+    }
     this.view.fit(width, height, l.width, l.height + 4, true);
     this.redraw();
   }

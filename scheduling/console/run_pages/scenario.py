@@ -1,23 +1,20 @@
-"""What the page of a run of a scenario shows: the verdict first, then both maps, what changed, and how long it
-took.
-"""
+"""What the page of a scenario's run shows: the verdict first, then both maps, what changed, how long it took."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
 
 from scheduling.console import map_messages
-from scheduling.models import Cluster, Run
-from scheduling.scenarios import documents
-from scheduling.scenarios.documents import ScenarioDocument
+from scheduling.models import Run
+from scheduling.scenarios import documents, scenario_runs
+from scheduling.scenarios.scenario_runs import KIND
 from scheduling.selectors import clusters, past_map
 from scheduling.selectors import workbench as selectors
-from scheduling.scenarios import scenario_runs
 from scheduling.wording import scenarios as wording
 
-KIND = "scenario"
 OTHERS = 30
 """Runs that one can be compared with."""
 SCRIPTS = ("pair.js",)
@@ -29,50 +26,65 @@ def band(run: Run) -> dict[str, Any]:
 
 
 def context(request: HttpRequest, run: Run) -> dict[str, Any]:
-    document: ScenarioDocument = documents.read(run.document)
-    shown: dict[str, Any] = band(run) | {
+    document = documents.read(run.document)
+    steps: list[dict[str, Any]] = [{"sentence": wording.step(step)} for step in document.steps]
+    shown = band(run) | {
+        "scripts": SCRIPTS,
         "document": document,
-        "steps": [{"sentence": wording.step(step)} for step in document.steps],
+        "yaml": documents.to_yaml(document),
+        "steps": steps,
+        **_pictures(run),
     }
     if run.status != Run.Status.DONE or run.result is None:
         return shown
     result = run.result
-    for step, told in zip(shown["steps"], result["steps"], strict=False):
+    for step, told in zip(steps, result["steps"], strict=True):
         step |= told
-    keys = past_map.topology_keys(scenario_runs.fork_state(run))
-    asked = [_group(group) for group in result["asked"]]
     return shown | {
-        "scripts": SCRIPTS,
         "result": result,
         "look": wording.LOOKS[result["verdict"]["code"]],
         "verdict": wording.verdict(result),
         "details": wording.details(result),
         "changed": wording.changed(result),
-        "asked": asked,
-        "others": [_group(group) for group in result["others"]],
-        "keys": keys,
+        "asked": [group_row(group) for group in result["asked"]],
+        "others": [group_row(group) for group in result["others"]],
+        "others_hidden": result["other_count"] - len(result["others"]),
         "key": request.GET.get("key", ""),
-        "figures": _figures(result),
+        "picked": _picked(result["asked"]),
+        "figures": wording.figures(result),
+        "timing": wording.timing(result["timing"]),
         "messages_for_map": map_messages.messages(),
-        "compared_with": _others(run.cluster, run),
+        "address": request.build_absolute_uri(reverse("run", args=[run.cluster.name, run.number])),
+        "compared_with": _others(run),
     }
 
 
-def _group(found: dict[str, Any]) -> dict[str, Any]:
+def _pictures(run: Run) -> dict[str, Any]:
+    """``pictures``: where the maps come from; none before the first step, or once its base is archived."""
+    try:
+        state = scenario_runs.fork_state(run)
+    except LookupError:
+        return {}
+    return {
+        "pictures": f"/api/v1/clusters/{run.cluster.name}/runs/{run.number}/map",
+        "keys": past_map.topology_keys(state),
+    }
+
+
+def group_row(found: dict[str, Any]) -> dict[str, Any]:
+    """A GROUP of a result as a row of a table."""
     namespace, _slash, name = found["key"].partition("/")
     said = wording.told(found)
     return found | {"namespace": namespace, "name": name, "said": said[0] if said else ""}
 
 
-def _figures(result: dict[str, Any]) -> list[tuple[str, int, int]]:
-    """(name, before, after) of the figures of the cluster."""
-    before, after = result["before"], result["after"]
-    return [
-        (name, before[name], after[name])
-        for name in ("nodes", "usable", "gpus", "used", "running", "waiting")
-    ]
+def _picked(asked: list[dict[str, Any]]) -> str:
+    """The group that the maps stress: the first that was submitted, else the first that the steps touched."""
+    submitted = [group["key"] for group in asked if group["role"] == "submitted"]
+    return next(iter([*submitted, *(group["key"] for group in asked)]), "")
 
 
-def _others(cluster: Cluster, run: Run) -> list[Run]:
-    found = selectors.runs(cluster, kinds=(KIND,)).filter(status=Run.Status.DONE).exclude(pk=run.pk)
+def _others(run: Run) -> list[Run]:
+    """Runs that this one can be compared with."""
+    found = selectors.runs(run.cluster, kinds=(KIND,)).filter(status=Run.Status.DONE).exclude(pk=run.pk)
     return list(found[:OTHERS])

@@ -18,7 +18,7 @@ from scheduling.console.forms.scenario_steps import MODELS, Unshowable
 from scheduling.console.pages import show
 from scheduling.console.scenario_drafts import drafted, from_submission
 from scheduling.console.scenario_offers import offers
-from scheduling.console.views.scenarios import find
+from scheduling.console.views.scenarios import begins_at, find
 from scheduling.ledger.store import to_milliseconds
 from scheduling.models import Cluster, Scenario
 from scheduling.scenarios import documents, scenario_runs, workbench
@@ -26,11 +26,10 @@ from scheduling.scenarios.documents import ScenarioDocument
 from scheduling.scenarios.fork import Fork, Unsettled
 from scheduling.selectors import past_states
 from scheduling.selectors import workbench as selectors
-from scheduling.selectors.moments import BadMoment, Moment, moment, newest
+from scheduling.selectors.moments import Moment
 from scheduling.services.execute import now_ms
 from scheduling.services.problems import CONFLICT, INVALID, Problem, Refused
 from scheduling.services.state import state_of
-from scheduling.wording import moments
 from scheduling.wording import scenarios as wording
 
 CHECKED_S = 3.0
@@ -147,12 +146,12 @@ def _done(
     action: str,
 ) -> HttpResponse:
     """Raises Refused and CommandReused."""
-    base = base_of(cluster, document)
+    base = begins_at(cluster, document)
     if action == "check":
         told = _checked(cluster, document, base)
         return _page(request, cluster, saved, draft, told=told)
     if action == "run":
-        run = scenario_runs.request(
+        run = scenario_runs.ask(
             cluster=cluster, document=document, actor=actor(request), command_id=command_id(request)
         )
         return redirect("run", cluster.name, run.number)
@@ -167,7 +166,7 @@ def _done(
         revision=revision,
     )
     if action == "save-run":
-        run = scenario_runs.request(
+        run = scenario_runs.ask(
             cluster=cluster,
             document=document,
             scenario=document.name,
@@ -177,16 +176,6 @@ def _done(
         return redirect("run", cluster.name, run.number)
     messages.success(request, gettext("Scenario %(name)s was saved.") % {"name": document.name})
     return redirect("scenario", cluster.name, document.name)
-
-
-def base_of(cluster: Cluster, document: ScenarioDocument) -> Moment:
-    """The moment that the document begins at. Raises Refused."""
-    try:
-        return moment(cluster, document.at) if document.at else newest(cluster)
-    except BadMoment as error:
-        raise Refused(
-            [Problem("Scenario", "", document.name, "at", INVALID, moments.sentence(error))]
-        ) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,12 @@ from scheduling.console.commands import NOT_DONE, actor, carry_out, command_id, 
 from scheduling.console.pages import show
 from scheduling.models import Cluster, Run, Scenario
 from scheduling.scenarios import documents, scenario_runs, workbench
+from scheduling.scenarios.documents import ScenarioDocument
 from scheduling.scenarios.templates import TEMPLATES
 from scheduling.selectors import workbench as selectors
-from scheduling.services.problems import Refused
-from scheduling.wording import problems
+from scheduling.selectors.moments import BadMoment, Moment
+from scheduling.services.problems import INVALID, Problem, Refused
+from scheduling.wording import moments, problems
 from scheduling.wording import scenarios as wording
 
 RUNS = 20
@@ -50,19 +52,7 @@ def scenario_page(request: HttpRequest, cluster: Cluster, name: str) -> HttpResp
 def run(request: HttpRequest, cluster: Cluster, name: str) -> HttpResponse:
     """Run it as it is saved, from where it says that it begins."""
     saved = find(cluster, name)
-    try:
-        asked = scenario_runs.request(
-            cluster=cluster,
-            document=documents.read(saved.document),
-            scenario=name,
-            actor=actor(request),
-            command_id=command_id(request),
-        )
-    except NOT_DONE as error:
-        for problem in reasons(error):
-            messages.error(request, with_first(problems.sentence(problem), problem.first))
-        return redirect("scenario", cluster.name, name)
-    return redirect("run", cluster.name, asked.number)
+    return asked(request, cluster, saved.document, name, reverse("scenario", args=[cluster.name, name]))
 
 
 @page(RUN, "POST")
@@ -76,6 +66,38 @@ def remove(request: HttpRequest, cluster: Cluster, name: str) -> HttpResponse:
         gettext("Scenario %(name)s was removed; its runs stay.") % {"name": name},
         reverse("scenarios", args=[cluster.name]),
     )
+
+
+def asked(
+    request: HttpRequest, cluster: Cluster, document: dict[str, Any], name: str, back: str
+) -> HttpResponse:
+    """Ask for a run, and show it; the page ``back`` says why there is none. ``name``: of the saved scenario,
+    "" for none.
+    """
+    try:
+        read = documents.read(document)
+        begins_at(cluster, read)
+        run = scenario_runs.ask(
+            cluster=cluster,
+            document=read,
+            scenario=name,
+            actor=actor(request),
+            command_id=command_id(request),
+        )
+    except NOT_DONE as error:
+        for problem in reasons(error):
+            messages.error(request, with_first(problems.sentence(problem), problem.first))
+        return redirect(back)
+    return redirect("run", cluster.name, run.number)
+
+
+def begins_at(cluster: Cluster, document: ScenarioDocument) -> Moment:
+    """The moment at which it would begin now. Raises Refused."""
+    try:
+        return scenario_runs.base_of(cluster, document.at)
+    except BadMoment as error:
+        said = moments.sentence(error)
+        raise Refused([Problem("Scenario", "", document.name, "at", INVALID, said)]) from None
 
 
 def find(cluster: Cluster, name: str) -> Scenario:

@@ -1,0 +1,86 @@
+"""What is asked of a scenario's run: again on the newest event, and a PodGroup as it stands in its fork."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from scheduling.console import explaining
+from scheduling.console.access import RUN, VIEW, page
+from scheduling.console.pages import show
+from scheduling.console.run_pages.scenario import band
+from scheduling.console.views.remedies import change_rows
+from scheduling.console.views.runs import find
+from scheduling.console.views.scenarios import asked
+from scheduling.engine.model import TAS_GATES
+from scheduling.engine.state import ClusterState
+from scheduling.models import Cluster, Run
+from scheduling.scenarios import scenario_runs
+from scheduling.selectors import past_groups
+from scheduling.services.explain import investigated
+from scheduling.services.problems import Refused
+from scheduling.wording import comparison
+
+MEMBERS = 200
+
+
+@page(RUN, "POST")
+def run_again(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
+    """The same document from the newest event on, whatever it began at."""
+    run = find_scenario_run(cluster, number)
+    newest = {name: value for name, value in run.document.items() if name != "at"}
+    return asked(request, cluster, newest, run.scenario, reverse("run", args=[cluster.name, number]))
+
+
+@page(VIEW)
+def group_page(
+    request: HttpRequest, cluster: Cluster, number: int, namespace: str, name: str
+) -> HttpResponse:
+    """``domains=all`` shows every domain."""
+    run = find_scenario_run(cluster, number)
+    try:
+        state = scenario_runs.fork_state(run)
+    except LookupError:
+        raise Http404(gettext("There is no such state any more, or not yet.")) from None
+    group = past_groups.get(state, f"{namespace}/{name}")
+    try:
+        found = investigated(state, f"{namespace}/{name}")
+    except Refused:
+        group = None
+    if group is None:
+        raise Http404(gettext("There is no PodGroup of this name in the scenario.")) from None
+    every = request.GET.get("domains") == "all"
+    explanation = found.explanation
+    members = sorted(state.members(group.key), key=lambda pod: pod.name)
+    context = {
+        **band(run),
+        **_gates(state),
+        **explaining.explained(explanation, group.status, every_domain=every),
+        "tab": "runs",
+        "run": run,
+        "group": group,
+        "group_key": group.key,
+        "changes": change_rows(found.changes, group.topology_key if state.tas_enforced else ""),
+        "comparison": found.comparison,
+        "upstream": found.comparison.upstream,
+        "upstream_sentences": comparison.sentences(found.comparison),
+        "members": members[:MEMBERS],
+        "members_hidden": max(0, len(members) - MEMBERS),
+    }
+    return show(request, "run_group.html", context, cluster=cluster, here="scenarios")
+
+
+def find_scenario_run(cluster: Cluster, number: int) -> Run:
+    run = find(cluster, number)
+    if run.kind != scenario_runs.KIND:
+        raise Http404(gettext("This run is of no scenario."))
+    return run
+
+
+def _gates(state: ClusterState) -> dict[str, Any]:
+    """Whether the law holds in the fork, in place of whether it does in the cluster."""
+    off = [gate for gate in TAS_GATES if not state.gates.get(gate, False)]
+    return {"enforced": not off}
