@@ -22,8 +22,8 @@ from scheduling.services.state import state_of
 
 def drafted(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
     """``template``; ``copy`` of a saved one; ``run``, whose document is taken; ``group`` and ``change``: what
-    would make it run, with ``run`` after its steps; ``node``, or ``key`` and ``domain``, that are lost; ``at``. Raises Http404 for what is
-    not there.
+    would make it run, with ``run`` after its steps; ``node``, or ``key`` and ``domain``, that are lost;
+    ``at``. Raises Http404 for what is not there.
     """
     asked = request.GET
     document: dict[str, Any] = {}

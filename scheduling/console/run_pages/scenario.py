@@ -1,4 +1,4 @@
-"""What the page of a scenario's run shows: the verdict first, then both maps, what changed, how long it took."""
+"""What the page of a scenario's run shows: the verdict first, then both maps, what changed, how long."""
 
 from __future__ import annotations
 
