@@ -44,7 +44,7 @@ class Look:
 
 
 _PLACE = _("Either a node, or a topology key and one of its domains: then all its nodes.")
-_GROUP = Look("PodGroup", _("namespace/name"), "groups")
+_GROUP = Look("PodGroup", "namespace/name", "groups")
 
 LOOKS: dict[str, Look] = {
     "node": Look(_("Node"), _PLACE, "nodes"),
