@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from scheduling.models import Cluster, Run
+from scheduling.scenarios import documents, scenario_runs, workbench
+from scheduling.services import nodes
 from scheduling.services.clusters import ImportRequest, import_cluster
 from scheduling.services.cycles import run_cycle
-from tests.browser.support import LIVE
+from tests.browser.support import LIVE, until
+from tests.browser.test_pages import violations
 from tests.console.support import RACK, dump, gang, node
 
 NEW = "/c/demo/scenarios/new"
@@ -21,12 +24,41 @@ DONE = "#run-now[data-status=done]"
 @pytest.fixture
 def demo(live_stack: Any) -> Cluster:
     """Three racks of four nodes; `fits` runs in one, `wide` fits none."""
-    nodes = [node(f"n{rack}{place}", f"r{rack}") for rack in (1, 2, 3) for place in (1, 2, 3, 4)]
-    data = dump(*nodes, *gang("fits", 3), *gang("also", 2), *gang("wide", 5))
+    made_of = [node(f"n{rack}{place}", f"r{rack}") for rack in (1, 2, 3) for place in (1, 2, 3, 4)]
+    data = dump(*made_of, *gang("fits", 3), *gang("also", 2), *gang("wide", 5))
     import_cluster(name="demo", request=ImportRequest(data=data, mode="simulated"), actor="ops")
     made = Cluster.objects.get(name="demo")
     run_cycle(made.pk)
     return made
+
+
+LOSE = {"step": "lose_nodes", "key": RACK, "domain": "r1"}
+END = {"step": "end_group", "group": "team-a/fits"}
+SUBMIT = {
+    "step": "submit",
+    "namespace": "default",
+    "name": "job",
+    "min_count": 3,
+    "topology_key": RACK,
+    "templates": [{"count": 3, "requests": {"nvidia.com/gpu": "8"}}],
+}
+
+OUTLINED = """() => [...document.querySelectorAll('.pair-map canvas:last-of-type')].map((canvas) => {
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  return data.some((value, place) => place % 4 === 3 && value > 0);
+})"""
+"""Of each map, whether anything is marked on it."""
+
+
+def played(
+    visit: Callable[..., Any], cluster: Cluster, *steps: dict[str, Any], **options: Any
+) -> tuple[Run, Any]:
+    """A run that the workers of the stack have done, and its page."""
+    run = scenario_runs.ask(cluster=cluster, document=documents.read({"steps": list(steps)}), actor="ops")
+    page = visit(f"/c/demo/runs/{run.number}", **options)
+    page.wait_for_selector(DONE)
+    page.wait_for_selector("#pair[data-shown]")
+    return run, page
 
 
 def add(page: Any, kind: str) -> int:
@@ -38,38 +70,169 @@ def add(page: Any, kind: str) -> int:
     return place
 
 
-def test_first(visit: Callable[..., Any], demo: Cluster, screenshot: Callable[..., Path]) -> None:
+def outlined(page: Any) -> list[bool]:
+    found: list[bool] = page.evaluate(OUTLINED)
+    return found
+
+
+def fill(page: Any, place: int, **fields: str) -> None:
+    for name, value in fields.items():
+        page.fill(f"#id_s{place}-{name.replace('__', '-')}", value)
+
+
+def gang_of(page: Any, place: int, name: str, members: int) -> None:
+    fill(page, place, name=name, min_count=str(members), topology_key=RACK)
+    fill(page, place, t0__count=str(members), t0__gpu="8")
+
+
+def kinds(page: Any) -> list[str]:
+    return [each.get_attribute("value") for each in page.locator("input[name^=s][name$='-step']").all()]
+
+
+def test_a_scenario_is_built_saved_run_read_and_run_again(
+    visit: Callable[..., Any], demo: Cluster, screenshot: Callable[..., Path]
+) -> None:
     page = visit(NEW)
     page.fill("#id_name", "lose-r1")
-    add(page, "lose_nodes")
-    page.fill("#id_s0-key", RACK)
-    page.fill("#id_s0-domain", "r1")
-    add(page, "submit")
-    page.fill("#id_s1-name", "job")
-    page.fill("#id_s1-min_count", "3")
-    page.fill("#id_s1-topology_key", RACK)
-    page.fill("#id_s1-t0-count", "3")
-    page.fill("#id_s1-t0-gpu", "8")
-    add(page, "add_nodes")
-    page.fill("#id_s2-count", "2")
-    page.fill("#id_s2-like", "n11")
-    page.fill("#id_s2-key", RACK)
-    page.fill("#id_s2-domain", "r2")
-    screenshot(page, "scenario-form")
+    gang_of(page, add(page, "submit"), "job", 3)
+    fill(page, add(page, "lose_nodes"), key=RACK, domain="r1")
+    fill(page, add(page, "add_nodes"), count="2", like="n21", key=RACK, domain="r2")
+    fill(page, add(page, "end_group"), group="team-a/nobody")
+
+    # Order: by keys alone, the focus stays on the button of the step that moves.
+    page.focus("#step-1-up")
+    page.keyboard.press("Enter")
+    until(page, "() => document.activeElement.id === 'step-0-down'")
+    assert kinds(page) == ["lose_nodes", "submit", "add_nodes", "end_group"]
+    assert page.input_value("#id_s1-name") == "job"
+    page.click("button[value='copy:1']")
+    page.wait_for_selector("#step-4")
+    assert page.input_value("#id_s2-t0-gpu") == "8"
+    fill(page, 2, name="second", min_count="2", t0__count="2")
+
+    # An error stands at its field, and nothing that was typed is lost.
     page.locator("button[value=check]").last.click()
-    page.wait_for_selector(LIVE)
-    screenshot(page, "scenario-checked")
-    page.fill("#id_s2-like", "n21")
+    error = page.locator("#id_s4-group-errors")
+    error.wait_for()
+    assert "there is no open PodGroup team-a/nobody" in error.inner_text()
+    assert page.get_attribute("#id_s4-group", "aria-invalid") == "true"
+    assert (page.input_value("#id_s1-name"), page.input_value("#id_s2-name")) == ("job", "second")
+    screenshot(page, "scenario-error")
+    page.click("button[value='drop:4']")
+    page.wait_for_selector("#step-4", state="detached")
+    page.locator("button[value=check]").last.click()
+    page.wait_for_selector("#checked")
+
+    # To YAML and back.
+    page.click("button[value=yaml]")
+    written = page.input_value("#scenario-yaml")
+    assert "name: second" in written
+    page.fill("#scenario-yaml", written.replace("name: second", "name: third"))
+    page.click("button[value=form]")
+    page.wait_for_selector("#step-3")
+    assert page.input_value("#id_s2-name") == "third"
+    assert kinds(page) == ["lose_nodes", "submit", "submit", "add_nodes"]
+
     page.click("button[value=save-run]")
     page.wait_for_selector(DONE)
     page.wait_for_selector("#pair[data-shown]")
-    screenshot(page, "scenario-run")
-    page.locator("main").evaluate("e => e.scrollTo(0, 600)")
-    screenshot(page, "scenario-run-below")
-    page.goto("/c/demo/scenarios/")
-    screenshot(page, "scenario-list")
-    page.goto("/c/demo/scenarios/lose-r1")
-    screenshot(page, "scenario-one")
+    assert page.inner_text("#verdict strong") == "team-a/also would wait; 2 of 3 groups would run."
+    assert "Nothing has happened in the cluster since." in page.inner_text("#what-if")
     run = Run.objects.get()
-    page.goto(f"/c/demo/runs/{run.number}/podgroups/team-a/wide")
-    screenshot(page, "scenario-group")
+    assert (run.scenario, run.status) == ("lose-r1", "done")
+
+    # The cluster goes on; the page says by how much, and the same is run on the newest event.
+    nodes.cordon(cluster=demo, node="n34", actor="ops")
+    page.reload()
+    page.wait_for_selector("#pair[data-shown]")
+    assert "The cluster has moved on by 1 event since." in page.inner_text("#what-if")
+    page.click("#run-again")
+    page.wait_for_url(lambda address: not address.endswith(f"/runs/{run.number}"))
+    page.wait_for_selector(DONE)
+    assert Run.objects.latest("number").base_seq == run.base_seq + 1
+
+    page.click("a[href$='/podgroups/default/job']")
+    page.wait_for_selector("h1:text('default/job')")
+    assert "What if: this is a scenario, not the cluster." in page.inner_text("#what-if")
+
+
+def test_both_maps_have_one_cursor(
+    visit: Callable[..., Any], demo: Cluster, screenshot: Callable[..., Path]
+) -> None:
+    _, page = played(visit, demo, LOSE, SUBMIT)
+    said = page.locator("#pair-sentence")
+
+    page.focus("#pair")
+    page.keyboard.press("ArrowRight")
+    assert said.inner_text().startswith("r1: Of 4 nodes 0 added, 4 removed")
+    page.keyboard.press("Shift+ArrowDown")
+    assert said.inner_text() == (
+        "before: n11 · r1 · 0/8 GPUs free · held by team-a/also (8) — after: not there"
+    )
+    assert page.inner_text("#pair-cell") == said.inner_text()
+    assert outlined(page) == [True, True]
+    screenshot(page, "scenario-cursor")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    assert outlined(page) == [False, False]
+
+    # What the pointer is at in one of them is marked in the other.
+    for side in ("before", "after"):
+        page.locator(f".pair-map[data-side={side}]").hover(position={"x": 120, "y": 30})
+        until(page, "() => document.getElementById('pair-sentence').textContent !== ''")
+        until(page, f"() => ({OUTLINED})().every(found => found)")
+        page.mouse.move(5, 5)
+        until(page, "() => document.getElementById('pair-sentence').textContent === ''")
+
+    page.click("#pair-only")
+    assert page.get_attribute("#pair-only", "aria-pressed") == "true"
+
+
+def test_two_runs_are_compared_side_by_side(
+    visit: Callable[..., Any], demo: Cluster, screenshot: Callable[..., Path]
+) -> None:
+    first, _ = played(visit, demo, LOSE, SUBMIT)
+    _, page = played(visit, demo, SUBMIT)
+
+    page.select_option("select[name=with]", str(first.number))
+    page.click("form[action$='/compare'] button")
+
+    page.wait_for_selector("#side-2")
+    verdicts = [each.inner_text() for each in page.locator(".verdict strong").all()]
+    assert verdicts == [
+        "default/job would run, in rack r3.",
+        "team-a/also would wait; 1 of 2 groups would run.",
+    ]
+    row = page.locator("tr", has=page.locator("th", has_text="team-a/also"))
+    assert "nothing changed" in row.inner_text() and "stopped" in row.inner_text()
+    screenshot(page, "scenario-compared")
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pages_of_scenarios_are_accessible(
+    language: str, theme: str, visit: Callable[..., Any], demo: Cluster, screenshot: Callable[..., Path]
+) -> None:
+    document = documents.read({"name": "what-if", "steps": [LOSE, SUBMIT]})
+    workbench.save(cluster=demo, document=document, actor="ops")
+    run, page = played(visit, demo, LOSE, SUBMIT, END, theme=theme, locale=language)
+    found = {}
+    pages = {
+        "list": "/c/demo/scenarios/",
+        "one": "/c/demo/scenarios/what-if",
+        "new": f"{NEW}?template=one-node-short",
+        "edit": "/c/demo/scenarios/what-if/edit",
+        "result": f"/c/demo/runs/{run.number}",
+        "group": f"/c/demo/runs/{run.number}/podgroups/team-a/wide",
+    }
+    for name, path in pages.items():
+        page.goto(path)
+        page.wait_for_selector(LIVE)
+        if name == "result":
+            page.wait_for_selector("#pair[data-shown]")
+        assert page.evaluate("document.documentElement.lang") == language
+        screenshot(page, f"scenario-{name}-{language}-{theme}")
+        if problems := violations(page):
+            found[name] = problems
+    assert found == {}

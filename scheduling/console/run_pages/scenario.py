@@ -55,7 +55,7 @@ def context(request: HttpRequest, run: Run) -> dict[str, Any]:
         "timing": wording.timing(result["timing"]),
         "messages_for_map": map_messages.messages(),
         "address": request.build_absolute_uri(reverse("run", args=[run.cluster.name, run.number])),
-        "compared_with": _others(run),
+        "compared_with": others(run),
     }
 
 
@@ -84,7 +84,7 @@ def _picked(asked: list[dict[str, Any]]) -> str:
     return next(iter([*submitted, *(group["key"] for group in asked)]), "")
 
 
-def _others(run: Run) -> list[Run]:
+def others(run: Run) -> list[Run]:
     """Runs that this one can be compared with."""
     found = selectors.runs(run.cluster, kinds=(KIND,)).filter(status=Run.Status.DONE).exclude(pk=run.pk)
     return list(found[:OTHERS])

@@ -8,10 +8,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from scheduling.console import explaining
+from scheduling.console import explaining, two_runs
 from scheduling.console.access import RUN, VIEW, page
 from scheduling.console.pages import show
-from scheduling.console.run_pages.scenario import band
+from scheduling.console.run_pages.scenario import band, others
 from scheduling.console.views.remedies import change_rows
 from scheduling.console.views.runs import find
 from scheduling.console.views.scenarios import asked
@@ -33,6 +33,34 @@ def run_again(request: HttpRequest, cluster: Cluster, number: int) -> HttpRespon
     run = find_scenario_run(cluster, number)
     newest = {name: value for name, value in run.document.items() if name != "at"}
     return asked(request, cluster, newest, run.scenario, reverse("run", args=[cluster.name, number]))
+
+
+@page(VIEW)
+def compare(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
+    """``with``: the number of the other run."""
+    other = request.GET.get("with", "")
+    pair = [find_scenario_run(cluster, number)]
+    if other.isdigit() and len(other) < 19:
+        pair.append(find_scenario_run(cluster, int(other)))
+    context: dict[str, Any] = {
+        "tab": "runs",
+        "run": pair[0],
+        **band(pair[0]),
+        "runs_to_choose": others(pair[0]),
+    }
+    done = [run for run in pair if run.status == Run.Status.DONE and run.result is not None]
+    if len(pair) == 2 and len(done) == 2:
+        rows = two_runs.differing(*pair)
+        context |= {
+            "sides": [two_runs.side(run) for run in pair],
+            "same_base": pair[0].base_seq == pair[1].base_seq,
+            "rows": rows[: two_runs.MOST],
+            "rows_hidden": max(0, len(rows) - two_runs.MOST),
+            "figures": two_runs.figures(*pair),
+        }
+    else:
+        context["not_done"] = [run for run in pair if run not in done]
+    return show(request, "run_compare.html", context, cluster=cluster, here="scenarios")
 
 
 @page(VIEW)
