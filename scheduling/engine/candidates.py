@@ -46,6 +46,28 @@ def lost_domain(state: ClusterState, roster: Roster) -> Conflict | None:
     return Conflict(Reason.DOMAIN_LOST, (), lost.nodes) if lost is not None else None
 
 
+def conflict(state: ClusterState, roster: Roster) -> Conflict | None:
+    """What bound members of a group that is held to one domain contradict each other in; None when they lie
+    in one, or nothing holds them.
+    """
+    if roster.group is None or not roster.bound or not enforced(state, roster):
+        return None
+    index = state.index(roster.group.topology_key)
+    found: set[int] = set()
+    lost: set[str] = set()
+    for name in {pod.node for pod in roster.bound}:
+        row = state.columns.slot.get(name)
+        domain = -1 if row is None else int(index.at[row])
+        if domain == -1:
+            lost.add(name)
+        else:
+            found.add(domain)
+    if len(found) == 1 and not lost:
+        return None
+    reason = Reason.CONFLICTING_DOMAINS if len(found) > 1 else Reason.DOMAIN_LOST
+    return Conflict(reason, tuple(sorted(index.domains[number] for number in found)), tuple(sorted(lost)))
+
+
 def candidates(state: ClusterState, roster: Roster) -> Candidates | Conflict:
     """The domains to look at. Without a constraint, or with a gate off, one domain of all nodes; nothing
     pins it.
@@ -53,22 +75,11 @@ def candidates(state: ClusterState, roster: Roster) -> Candidates | Conflict:
     if roster.group is None or not enforced(state, roster):
         index = state.index(ALL_NODES)
         return Candidates(index, len(index.domains), pinned=False)
-    key = roster.group.topology_key
-    index = state.index(key)
+    index = state.index(roster.group.topology_key)
     if not roster.bound:
         return Candidates(index, len(index.domains), pinned=False)
-    found: set[str] = set()
-    lost: set[str] = set()
-    for name in {pod.node for pod in roster.bound}:
-        node = state.nodes.get(name)
-        value = node.label(key) if node is not None else None
-        if value is None:
-            lost.add(name)
-        else:
-            found.add(value)
-    if len(found) > 1:
-        return Conflict(Reason.CONFLICTING_DOMAINS, tuple(sorted(found)), tuple(sorted(lost)))
-    if lost:
-        return Conflict(Reason.DOMAIN_LOST, tuple(sorted(found)), tuple(sorted(lost)))
-    pin = index.number[found.pop()]
+    disputed = conflict(state, roster)
+    if disputed is not None:
+        return disputed
+    pin = int(index.at[state.columns.slot[roster.bound[0].node]])
     return Candidates(index.only(pin), len(index.domains), pinned=True)

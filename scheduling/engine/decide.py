@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from scheduling.engine import mixed, numa, pairwise, uniform
-from scheduling.engine.candidates import Candidates, Conflict, candidates, enforced, lost_domain
+from scheduling.engine.candidates import Candidates, Conflict, candidates, conflict, enforced, lost_domain
 from scheduling.engine.capacity import Field, field, held_by
 from scheduling.engine.counts import DomainRows
 from scheduling.engine.decision import Decision, DomainCount, Funnel, ShapeCount, VerdictSummary
@@ -150,9 +150,16 @@ def held_reason(who: Roster) -> Reason | None:
 
 def undisputed(state: ClusterState, who: Roster) -> Candidates | Conflict:
     """Where to look, or what contradicts itself; the members to be placed must name one scheduler."""
-    if len(who.schedulers) > 1:
-        return Conflict(Reason.SCHEDULER_NAME, (), ())
-    return candidates(state, who)
+    return _schedulers(who) or candidates(state, who)
+
+
+def dispute(state: ClusterState, who: Roster) -> Conflict | None:
+    """What contradicts itself, as of ``undisputed``."""
+    return _schedulers(who) or conflict(state, who)
+
+
+def _schedulers(who: Roster) -> Conflict | None:
+    return Conflict(Reason.SCHEDULER_NAME, (), ()) if len(who.schedulers) > 1 else None
 
 
 def _start(state: ClusterState, who: Roster, profile: str) -> Decision:

@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 
-from scheduling.engine.candidates import Conflict, candidates
+from scheduling.engine.candidates import conflict
 from scheduling.engine.change_steps import gpus
 from scheduling.engine.profiles.releases import RELEASES
 from scheduling.engine.queues import Queue
@@ -88,7 +88,7 @@ def _waits(state: ClusterState, who: Roster) -> bool:
         return who.group is not None and who.pods == 0
     if who.group is None or not who.running:
         return True
-    return is_conflicted(state, who.key) or isinstance(candidates(state, who), Conflict)
+    return is_conflicted(state, who.key) or conflict(state, who) is not None
 
 
 def _order(who: Roster) -> tuple[int, int, int]:

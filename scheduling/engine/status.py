@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from scheduling.engine.candidates import Conflict
-from scheduling.engine.decide import held_reason, undisputed
+from scheduling.engine.decide import dispute, held_reason
 from scheduling.engine.numa import in_zones
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
@@ -34,7 +33,7 @@ def group_status(state: ClusterState, key: str) -> GroupStatus:
     if not who.unfinished:
         return GroupStatus.FINISHED
     held = held_reason(who)
-    if held is None and isinstance(undisputed(*in_zones(state, who)), Conflict):
+    if held is None and dispute(*in_zones(state, who)) is not None:
         return GroupStatus.ERROR
     if who.group is not None and who.running:
         return GroupStatus.SCHEDULED

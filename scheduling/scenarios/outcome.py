@@ -127,12 +127,12 @@ def outcome(
     story = _Story(before, after, begun.seq)
     for one in told:
         story.hear(one)
-    difference = compare(before, after)
+    found = compare(before, after)
     groups = _Groups(before, after, story, profile, begun, end)
     asked = [groups.group(key, role) for key, role in story.roles.items()]
     pairs = {
         change.key: (standing(before, change.key), standing(after, change.key))
-        for change in difference.groups
+        for change in found.groups
         if change.key not in story.roles
     }
     moved = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
@@ -152,7 +152,7 @@ def outcome(
         "others": [groups.group(key, "other") for key in list(moved)[:MOST]],
         "other_count": len(moved),
         "steps": [_step(since, mark, story) for since, mark in pairwise(marks)],
-        "difference": _difference(difference),
+        "difference": difference(found),
         "before": _kpi(before),
         "after": _kpi(after),
         "timing": dict(timing),
@@ -412,7 +412,7 @@ def _is_over(found: Json | None) -> bool:
     return found is not None and found["status"] == GroupStatus.FINISHED
 
 
-def _difference(found: Difference) -> Json:
+def difference(found: Difference) -> Json:
     lost = [change for change in found.groups if What.LOST_DOMAIN in change.what]
     told: Json = {}
     for (subject, what), meant in tally(found).items():

@@ -33,6 +33,7 @@ import orjson
 from django.db import transaction
 from django.utils import timezone
 
+from scheduling.engine.queue import waiting
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import fold, store
 from scheduling.models import Cluster, Event, Run, RunFile, Stream
@@ -44,6 +45,7 @@ from scheduling.scenarios.outcome import Base, Mark, outcome
 from scheduling.selectors import moments, past_states
 from scheduling.selectors.moments import BadMoment, Fault, Moment
 from scheduling.services.execute import now_ms
+from scheduling.services.problems import INVALID, Problem, Refused
 
 WORK = SLICED
 KIND = "scenario"
@@ -83,6 +85,17 @@ def ask(
         command_id=command_id,
         asked=document.at,
     )
+
+
+def base_state(cluster: Cluster, seq: int) -> ClusterState:
+    """The cluster's state after an event, as a fork that is the caller's own, with what all that is tried out
+    on it asks for first: who belongs to which group. Raises LookupError as ``past_states.state_at``.
+    """
+    state = past_states.state_at(cluster, seq)
+    if not state.rosters:
+        waiting(state)
+        past_states.keep(cluster, state)
+    return state
 
 
 # ---------------------------------------------------------------- working on one
@@ -162,7 +175,7 @@ class _Slice:
         run, asked_at = self.run, store.to_milliseconds(self.run.requested_at)
         self.count("waited_ms", max(0, now_ms() - asked_at))
         with self.measured("load"):
-            state = past_states.state_at(run.cluster, run.base_seq)
+            state = base_state(run.cluster, run.base_seq)
             (row,) = store.stored(run.cluster_id, run.base_seq - 1, run.base_seq)
         at = row.recorded_at if self.document.at else max(row.recorded_at, asked_at)
         self.fork = Fork(state, at, self.document.profile)
@@ -290,6 +303,15 @@ def _own(told: Sequence[Told]) -> int:
 # ---------------------------------------------------------------- reading one
 
 
+def result_of(run: Run) -> dict[str, Any]:
+    """Raises Refused for a run of another kind, and for one that has no result."""
+    found: dict[str, Any] | None = run.result
+    if run.kind != KIND or found is None:
+        message = f"run {run.number} is not one of a scenario with a result"
+        raise Refused([Problem("Run", "", str(run.number), "", INVALID, message)])
+    return found
+
+
 def fork_state(run: Run, steps: int | None = None) -> ClusterState:
     """The state of the fork after so many steps (0: at its beginning), or as far as the run has come; also
     of a run that goes on, failed or was cancelled. A fork that is the caller's own.
@@ -315,13 +337,19 @@ def _state_upto(run: Run, stream_id: int, base: int, seq: int) -> ClusterState:
         if kept is not None:
             _kept.move_to_end(name)
             return kept.fork()
-    state = past_states.state_at(run.cluster, base)
+    state = base_state(run.cluster, base)
     fold.fold(state, store.read(stream_id, after=base, upto=seq))
     with _lock:
         _kept[name] = state.fork()
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
     return state
+
+
+def clear() -> None:
+    """Forget the states that are kept."""
+    with _lock:
+        _kept.clear()
 
 
 _kept: OrderedDict[tuple[int, int, bytes], ClusterState] = OrderedDict()

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from scheduling.engine.model import Node, Pod
+from scheduling.engine.roll import Roll
 from scheduling.engine.state import ClusterState
 from scheduling.engine.status import GroupStatus
 from scheduling.engine.waits import StickyWait, WaitDeadline
@@ -221,5 +222,8 @@ def _unequal(a: Mapping[str, T], b: Mapping[str, T]) -> set[str]:
     """Keys under which the two do not hold the same. States that were folded one from the other share most of
     their objects, so that most are compared by identity.
     """
+    if isinstance(a, Roll) and isinstance(b, Roll) and a.base is b.base:
+        changed = a.changed() | b.changed()
+        return {key for key in changed if (one := a.get(key)) is not (other := b.get(key)) and one != other}
     shared = {key for key, one in a.items() if key in b and b[key] is not one and b[key] != one}
     return (a.keys() ^ b.keys()) | shared

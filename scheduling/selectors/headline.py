@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduling.engine.eligibility import Bar
+from scheduling.engine.model import Eligibility
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.engine.state import ClusterState
 from scheduling.engine.status import GroupStatus, group_status
+from scheduling.engine.topology import ALL_NODES
 
 WAITING = (GroupStatus.PENDING, GroupStatus.HELD, GroupStatus.ERROR)
 
@@ -45,12 +48,18 @@ def headline(state: ClusterState) -> Headline:
     statuses = Counter(group_status(state, key) for key in state.group_keys())
     return Headline(
         nodes=len(state.nodes),
-        usable=sum(node.ready and not node.unschedulable for node in state.nodes.values()),
+        usable=_usable(state),
         use=total(state),
         groups=statuses.total(),
         running=statuses[GroupStatus.SCHEDULED],
         waiting=sum(statuses[status] for status in WAITING),
     )
+
+
+def _usable(state: ClusterState) -> int:
+    """Without asking for each node: what bars a member that tolerates nothing is a taint, or nothing."""
+    bars = state.bars(Eligibility())[state.index(ALL_NODES).order]
+    return int(np.isin(bars, (Bar.NONE, Bar.TAINT)).sum())
 
 
 def total(state: ClusterState) -> Use:

@@ -14,6 +14,7 @@ from scheduling.engine.queue import is_conflicted, waiting
 from scheduling.engine.reasons import Verdict
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
+from scheduling.engine.turns import LostTo
 from scheduling.engine.version import ENGINE
 from scheduling.ledger import fold
 from scheduling.ledger.events import (
@@ -85,7 +86,7 @@ def decided(
             seq += 1
             yield told(loss, key)
     while keys:
-        refusals: list[tuple[str, Decided]] = []
+        refusals: list[tuple[str, Decided | Decision]] = []
         stand_from = 0  # refusals before this one were decided before room was taken: they are decided again
         for key in keys:
             turn = _turn(ahead, key, profile)
@@ -99,8 +100,15 @@ def decided(
             if turn.refusal is not None:
                 refusals.append((key, turn.refusal))
         for key, refusal in refusals[stand_from:]:
-            final = _with_winner(refusal, contention, key)
-            if _apply(ahead, key, final) or _is_lost_anew(state, key, final):
+            lost_to = None
+            if not isinstance(refusal, Decision):
+                final = refusal
+            else:
+                lost_to = contention.winner(key, str(refusal.reason))
+                if not _is_lost_anew(state, key, lost_to) and ahead.verdicts.get(key) == refusal.summary():
+                    continue
+                final = _lost(decision_event(ahead, refusal), lost_to)
+            if _apply(ahead, key, final) or _is_lost_anew(state, key, lost_to):
                 seq += 1
                 yield told(final, key)
         keys = [key for key, _ in refusals[:stand_from]]
@@ -117,10 +125,12 @@ class _Placement:
 
 @dataclass(slots=True)
 class _Turn:
-    """What came of one group's turn. ``refusal``: of the members that are left, not applied yet."""
+    """What came of one group's turn. ``refusal``: of the members that are left, not applied yet; where
+    domains were looked at the decision itself, since its event has them all, and most are no news.
+    """
 
     placements: list[_Placement] = field(default_factory=list)
-    refusal: Decided | None = None
+    refusal: Decided | Decision | None = None
 
 
 def _turn(ahead: ClusterState, key: str, profile: str) -> _Turn:
@@ -132,10 +142,11 @@ def _turn(ahead: ClusterState, key: str, profile: str) -> _Turn:
             if is_conflicted(ahead, key):
                 turn.refusal = _settled(decision)
             return turn  # its members are on nodes, and nothing is left to decide
-        event = decision_event(ahead, decision)
         if not decision.placed:
-            turn.refusal = event
+            evaluated = decision.verdict in (Verdict.PROVED_INFEASIBLE, Verdict.NOT_FOUND)
+            turn.refusal = decision if evaluated else decision_event(ahead, decision)
             return turn
+        event = decision_event(ahead, decision)
         news = _apply(ahead, key, event)
         forecast = isinstance(event, PlacementForecast)
         turn.placements.append(_Placement(event, decision.assignments, news or not forecast))
@@ -182,15 +193,12 @@ def _settled(decision: Decision) -> PodGroupSettled:
     )
 
 
-def _with_winner(refusal: Decided, contention: Contention, key: str) -> Decided:
-    if not isinstance(refusal, PodGroupUnschedulable):
-        return refusal
-    return replace(refusal, lost_to=contention.winner(key, refusal.reason))
+def _lost(refusal: Decided, lost_to: LostTo | None) -> Decided:
+    return replace(refusal, lost_to=lost_to) if isinstance(refusal, PodGroupUnschedulable) else refusal
 
 
-def _is_lost_anew(state: ClusterState, key: str, refusal: Event) -> bool:
+def _is_lost_anew(state: ClusterState, key: str, lost_to: LostTo | None) -> bool:
     """Whether it names a winner that the last decision did not: news, though the numbers be the same."""
-    lost_to = refusal.lost_to if isinstance(refusal, PodGroupUnschedulable) else None
     before = state.turns.get(key)
     return lost_to is not None and (before is None or before.lost_to != lost_to)
 

@@ -14,10 +14,7 @@ NO_ZONES = "no node tells its NUMA zones: import NodeResourceTopology objects"
 
 def zone_problems(state: ClusterState, groups: Iterable[PodGroup], path: str) -> list[Problem]:
     """A problem at ``path`` for each group that could only wait until zones are told."""
-    if any(node.zones for node in state.nodes.values()):
+    asking = [group for group in groups if group.topology_key == NUMA_KEY]
+    if not asking or any(node.zones for node in state.nodes.values()):
         return []
-    return [
-        Problem("PodGroup", group.namespace, group.name, path, INVALID, NO_ZONES)
-        for group in groups
-        if group.topology_key == NUMA_KEY
-    ]
+    return [Problem("PodGroup", group.namespace, group.name, path, INVALID, NO_ZONES) for group in asking]

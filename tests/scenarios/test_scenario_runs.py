@@ -39,7 +39,7 @@ LATER = {"step": "advance_clock", "seconds": 600}
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
     """As in a process that has seen nothing yet."""
-    scenario_runs._kept.clear()
+    scenario_runs.clear()
     past_states.clear()
     yield
 
@@ -222,7 +222,7 @@ def test_slices_of_one_stop_each_make_the_same_run(held: Cluster) -> None:
     slices = 0
     times = iter(range(10**9))
     while True:
-        scenario_runs._kept.clear()
+        scenario_runs.clear()
         slices += 1
         begun = next(times)
         # Not spent when it is asked for the first time, so that each slice comes to the next stop.
@@ -253,7 +253,7 @@ def test_killed_anywhere_no_step_is_lost_or_made_twice(held: Cluster, kill_at: i
     try:
         runs.work(run.pk)
     except Killed:
-        scenario_runs._kept.clear()
+        scenario_runs.clear()
     finally:
         append_reached.disconnect(kill)
     run = done(run)

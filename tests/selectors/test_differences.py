@@ -8,15 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduling.engine.model import TAS_GATES, Node, Pod, PodGroup, Shape
+from scheduling.engine.roll import Roll
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import events as e
-from scheduling.ledger import fold
+from scheduling.ledger import fold, snapshots
 from scheduling.ledger.events import Event
 from scheduling.selectors import pictures
 from scheduling.selectors.differences import Change, What, compare
 from scheduling.selectors.headline import Use, by_domain, headline, total
 from scheduling.selectors.pictures import Field
 from tests.projections.histories import Commit, histories
+from tests.services import builders
 
 RACK = "topology.example.com/rack"
 SHAPE = Shape((("cpu", 1_000), ("nvidia.com/gpu", 4), ("pods", 1)))
@@ -252,3 +254,29 @@ def test_gpus_are_counted_by_domain() -> None:
     then = headline(state)
     assert (then.nodes, then.usable, then.groups, then.running, then.waiting) == (3, 2, 1, 1, 0)
     assert headline(waiting()).waiting == 1
+
+
+def test_of_packed_states_only_what_changed_is_looked_at_and_tells_the_same() -> None:
+    made = builders.stream(
+        *(builders.node(f"n{number}") for number in range(9)),
+        builders.gang("g", 2),
+        *builders.members("g", 2),
+    )
+    made.settle()
+    packed = snapshots.unpack(snapshots.pack(made.state))
+    one, other = packed.fork(), packed.fork()
+    for state in (one, other, made.state):
+        node_0 = state.nodes["n0"]
+        state.set_node(replace(node_0, unschedulable=True))
+    plain = made.state.fork()
+    for state in (other, plain):
+        state.remove_node("n1", state.nodes["n1"].uid)
+        state.set_node(replace(state.nodes["n2"], ready=False))
+        state.set_node(replace(state.nodes["n3"]))
+        pod = state.members("default/g")[0]
+        state.remove_pod(pod.uid)
+        state.set_pod(replace(pod, uid="another", node=""))
+    assert isinstance(one.nodes, Roll) and isinstance(other.nodes, Roll)
+    found = compare(one, other)
+    assert found == compare(made.state, plain)
+    assert [change.name for change in found.nodes] == ["n1", "n2"]
