@@ -4,10 +4,12 @@ stand alike.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from scheduling.engine.state import ClusterState
 from scheduling.models import Run
-from scheduling.scenarios import documents
+from scheduling.scenarios import comparing, documents
 from scheduling.wording import scenarios as wording
 
 MOST = 200
@@ -28,18 +30,17 @@ def side(run: Run) -> dict[str, Any]:
     }
 
 
-def differing(a: Run, b: Run) -> list[dict[str, Any]]:
-    """Groups that do not stand alike at the end of two results. Of one that a result does not tell of (None)
-    its steps changed nothing.
-    """
+def differing(a: Run, b: Run, states: Sequence[ClusterState]) -> list[dict[str, Any]]:
+    """Groups that do not stand alike at the ends of both forks, whose states are given."""
     first, second = _told(a), _told(b)
     rows = []
-    for key in sorted(first.keys() | second.keys()):
-        left, right = first.get(key), second.get(key)
-        if left is not None and right is not None and _end(left) == _end(right):
-            continue
-        namespace, _slash, name = key.partition("/")
-        rows.append({"key": key, "namespace": namespace, "name": name, "a": _cell(left), "b": _cell(right)})
+    for found in comparing.differing(*states):
+        namespace, _slash, name = found["key"].partition("/")
+        cells = {
+            side: {"standing": found[side], **_said(told.get(found["key"]))}
+            for side, told in (("a", first), ("b", second))
+        }
+        rows.append({"key": found["key"], "namespace": namespace, "name": name, **cells})
     return rows
 
 
@@ -58,14 +59,9 @@ def _told(run: Run) -> dict[str, dict[str, Any]]:
     return {group["key"]: group for group in (*result["asked"], *result["others"])}
 
 
-def _end(group: dict[str, Any]) -> dict[str, Any] | None:
-    """How it stands; a generation made anew in each fork has another uid in each."""
-    after: dict[str, Any] | None = group["after"]
-    return {name: value for name, value in after.items() if name != "uid"} if after else None
-
-
-def _cell(group: dict[str, Any] | None) -> dict[str, Any] | None:
+def _said(group: dict[str, Any] | None) -> dict[str, Any]:
+    """What a result says of a group that its steps changed."""
     if group is None:
-        return None
+        return {"became": "", "said": ""}
     said = wording.told(group)
-    return group | {"said": said[0] if said else ""}
+    return {"became": group["became"], "said": said[0] if said else ""}

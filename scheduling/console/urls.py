@@ -92,6 +92,7 @@ urlpatterns = [
     path("c/<slug:cluster>/runs/<int:number>", runs.run_page, name="run"),
     path("c/<slug:cluster>/runs/<int:number>/cancel", runs.cancel, name="run-cancel"),
     path("c/<slug:cluster>/runs/<int:number>/again", forks.run_again, name="run-again"),
+    path("c/<slug:cluster>/runs/<int:number>/reality", forks.reality, name="run-reality"),
     path("c/<slug:cluster>/runs/<int:number>/compare", forks.compare, name="run-compare"),
     path(
         "c/<slug:cluster>/runs/<int:number>/podgroups/<str:namespace>/<str:name>",

@@ -33,6 +33,7 @@ _TABLES = {
     "run status": workbench.STATUSES,
     "became": scenarios.BECAME,
     "role": scenarios.ROLES,
+    "reality": scenarios.REALITY,
 }
 
 _LOOKS = {
@@ -71,6 +72,11 @@ _LOOKS = {
     "waits": "wait",
     "waits_on": "wait",
     "stopped": "bad",
+    "agrees": "ok",
+    "differs": "bad",
+    "not_submitted": "off",
+    "another_group": "info",
+    "not_decided": "wait",
     "ended": "off",
 }
 

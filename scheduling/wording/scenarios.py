@@ -449,3 +449,96 @@ def timing(found: Mapping[str, int]) -> list[tuple[str, str]]:
     rows.append((gettext("Cycles"), units.count(found.get("cycles", 0))))
     rows.append((gettext("Slices of work"), units.count(found.get("slices", 0))))
     return rows
+
+
+REALITY: dict[str, Any] = {
+    "not_submitted": pgettext_lazy("reality", "not submitted"),
+    "another_group": pgettext_lazy("reality", "another group"),
+    "not_decided": pgettext_lazy("reality", "not decided"),
+    "agrees": pgettext_lazy("reality", "agrees"),
+    "differs": pgettext_lazy("reality", "differs"),
+}
+
+_REALITY: dict[str, Any] = {
+    "not_submitted": gettext_lazy("%(group)s has not been submitted to the cluster since."),
+    "another_group": gettext_lazy(
+        "A group of the name %(group)s was submitted, but it is another one: not comparable."
+    ),
+    "not_decided": gettext_lazy("%(group)s was submitted and has not been decided yet."),
+    "agrees": gettext_lazy("It came as the scenario said: %(group)s."),
+    "differs": gettext_lazy("It came otherwise than the scenario said: %(group)s."),
+}
+
+_OTHER: dict[str, Any] = {
+    "policy": gettext_lazy("Policy"),
+    "min_count": "minCount",
+    "topology_key": gettext_lazy("Topology key"),
+    "members": gettext_lazy("Members"),
+}
+
+_TYPES = 4
+"""So many types of events between the fork and the real group are named."""
+
+
+def reality(group: Mapping[str, Any]) -> list[str]:
+    """Whether what a scenario said of a group came true, headline first, and how far the two can be compared
+    (see ``scenarios.reality``).
+    """
+    said = [str(_REALITY[group["verdict"]]) % {"group": group["key"]}]
+    if group["real"] is None:
+        return said
+    if group["other"]:
+        parts = ", ".join(str(_OTHER[name]) for name in group["other"])
+        said.append(gettext("It differs in: %(parts)s.") % {"parts": parts})
+    if group["comparable"]:
+        said.append(gettext("Nothing that could matter lies between the fork and the real group."))
+        return said
+    if number := group["changed"]["events"]:
+        types = group["changed"]["types"]
+        named = ", ".join(
+            f"{words.word(words.EVENT_TYPES, kind)} {units.count(count)}" for kind, count in types[:_TYPES]
+        )
+        text = ngettext(
+            "Between the fork and the real group lies %(n)s event that could matter: %(types)s.",
+            "Between the fork and the real group lie %(n)s events that could matter: %(types)s.",
+            number,
+        )
+        more = " …" if len(types) > _TYPES else ""
+        said.append(text % {"n": units.count(number), "types": named + more})
+    if group["assumed"]:
+        kinds = ", ".join(dict.fromkeys(str(STEP_KINDS[kind]) for kind in group["assumed"]))
+        said.append(
+            gettext("The scenario assumed what nobody did in the cluster: %(steps)s.") % {"steps": kinds}
+        )
+    return said
+
+
+def reality_rows(group: Mapping[str, Any]) -> list[tuple[str, str, str, bool | None]]:
+    """(what, as foretold, as it came, whether they agree; None where that cannot be said)."""
+    foretold, real = group["forecast"], group["real"]
+    decided = (real or {}).get("decided")
+    if decided is None:
+        return []
+    agrees = group["agrees"]
+    waited = real["ran"]["wait_ms"] if real["ran"] else real["waited_ms"]
+
+    def verdict(found: Mapping[str, Any]) -> str:
+        return words.word(words.VERDICTS, found["verdict"]) if found["verdict"] else "–"
+
+    def reason(found: Mapping[str, Any]) -> str:
+        return words.word(words.REASONS, found["reason"]) if found["reason"] else "–"
+
+    def domain(found: Mapping[str, Any]) -> str:
+        return "–" if found["domain"] is None else words.domain_name("-", found["domain"])
+
+    return [
+        (gettext("Verdict"), verdict(foretold), verdict(decided), agrees["verdict"]),
+        (gettext("Reason"), reason(foretold), reason(decided), agrees["reason"]),
+        (gettext("Domain"), domain(foretold), domain(decided), agrees["domain"]),
+        (
+            gettext("Wait"),
+            "–" if foretold["wait_ms"] is None else units.took(foretold["wait_ms"]),
+            units.took(waited),
+            None,
+        ),
+    ]

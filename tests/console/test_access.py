@@ -61,6 +61,7 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "run": (VIEW, ["demo", 1], "", 404),
     "run-cancel": (RUN, ["demo", 1], "", 405),
     "run-again": (RUN, ["demo", 1], "", 405),
+    "run-reality": (VIEW, ["demo", 1], "", 404),
     "run-compare": (VIEW, ["demo", 1], "", 404),
     "run-group": (VIEW, ["demo", 1, "team-a", "fits"], "", 404),
     "history": (VIEW, ["demo"], "", 200),

@@ -12,7 +12,9 @@ from django.test import Client
 
 from scheduling.models import Cluster, Event, PodGroupRow, Run
 from scheduling.scenarios import documents, runs, scenario_runs, workbench
-from scheduling.services import nodes
+from scheduling.services import nodes, workloads
+from scheduling.services.cycles import run_cycle
+from scheduling.services.workloads import MemberTemplate, WorkloadForm
 from tests.console.support import GPU, RACK, text
 
 LOSE = {"step": "lose_nodes", "key": RACK, "domain": "r1"}
@@ -213,3 +215,79 @@ def test_the_list_of_scenarios_tells_what_came_of_the_last_run(author: Client, c
 
     for path in ("/c/demo/scenarios/", "/c/demo/scenarios/lose"):
         assert "team-a/fits would wait." in text(author.get(path))
+
+
+def test_two_runs_are_compared_side_by_side(viewer: Client, cluster: Cluster) -> None:
+    first, second = done(cluster, LOSE, NEW), done(cluster, NEW, {"step": "cordon", "node": "n21"})
+
+    page = text(viewer.get(f"{address(first)}/compare?with={second.number}"))
+
+    assert "team-a/fits would wait; 1 of 2 groups would run." in page
+    assert "ml/job would run, in rack r2." in page
+    assert "team-a/fits stopped pending 0/2" in page
+    assert "scheduled 2/2 · r1" in page
+    assert "ml/job runs now" not in page.split("PodGroups that do not stand alike")[1].split("At the end")[0]
+    assert "The two began at different events" not in page
+
+
+def test_only_runs_with_a_result_are_compared(viewer: Client, cluster: Cluster) -> None:
+    first, waiting = done(cluster, LOSE), asked(cluster, LOSE)
+
+    assert "has no result: waiting for a worker" in text(
+        viewer.get(f"{address(first)}/compare?with={waiting.number}")
+    )
+    assert viewer.get(f"{address(first)}/compare?with=99").status_code == 404
+    assert viewer.get(f"{address(first)}/compare").status_code == 200
+
+
+def test_two_runs_of_different_moments_say_so(viewer: Client, cluster: Cluster) -> None:
+    first, second = done(cluster, LOSE), done(cluster, LOSE, at="8")
+
+    page = text(viewer.get(f"{address(first)}/compare?with={second.number}"))
+
+    assert "The two began at different events: what differs need not come of their steps." in page
+
+
+def submitted(cluster: Cluster, members: int = 2) -> None:
+    template = MemberTemplate("", members, {GPU: "8"})
+    form = WorkloadForm("ml", "job", "gang", members, RACK, 0, (template,))
+    workloads.submit(cluster=cluster, form=form, actor="ops")
+    run_cycle(cluster.pk)
+
+
+def test_reality_agrees_when_the_same_group_came_to_the_same(viewer: Client, cluster: Cluster) -> None:
+    run = done(cluster, NEW)
+    assert "ml/job has not been submitted to the cluster since." in text(
+        viewer.get(f"{address(run)}/reality")
+    )
+
+    submitted(cluster)
+
+    page = text(viewer.get(f"{address(run)}/reality"))
+    assert "agrees It came as the scenario said: ml/job." in page
+    assert "Nothing that could matter lies between the fork and the real group." in page
+    assert "Verdict placed placed yes" in page
+    assert "Domain r2 r2 yes" in page
+
+
+def test_reality_that_differs_says_what_lies_between(viewer: Client, cluster: Cluster) -> None:
+    run = done(cluster, LOSE, NEW)
+    nodes.cordon(cluster=cluster, node="n21", actor="ops")
+    submitted(cluster)
+
+    page = text(viewer.get(f"{address(run)}/reality"))
+
+    assert "differs It came otherwise than the scenario said: ml/job." in page
+    assert "Between the fork and the real group lies 1 event that could matter: node changed 1." in page
+    assert "The scenario assumed what nobody did in the cluster: Lose nodes." in page
+    assert "Verdict placed proved infeasible no" in page
+
+
+def test_another_group_of_the_name_is_not_compared(viewer: Client, cluster: Cluster) -> None:
+    run = done(cluster, NEW)
+    submitted(cluster, members=1)
+
+    page = text(viewer.get(f"{address(run)}/reality"))
+
+    assert "it is another one: not comparable." in page
+    assert "It differs in: minCount, Members." in page

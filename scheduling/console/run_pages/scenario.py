@@ -50,6 +50,7 @@ def context(request: HttpRequest, run: Run) -> dict[str, Any]:
         "others": [group_row(group) for group in result["others"]],
         "others_hidden": result["other_count"] - len(result["others"]),
         "key": request.GET.get("key", ""),
+        "submitted": any(group["role"] == "submitted" for group in result["asked"]),
         "picked": _picked(result["asked"]),
         "figures": wording.figures(result),
         "timing": wording.timing(result["timing"]),

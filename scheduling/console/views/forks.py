@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from scheduling.console import explaining, two_runs
 from scheduling.console.access import RUN, VIEW, page
-from scheduling.console.pages import show
+from scheduling.console.pages import show, show_part
 from scheduling.console.run_pages.scenario import band, others
 from scheduling.console.views.remedies import change_rows
 from scheduling.console.views.runs import find
@@ -19,10 +19,12 @@ from scheduling.engine.model import TAS_GATES
 from scheduling.engine.state import ClusterState
 from scheduling.models import Cluster, Run
 from scheduling.scenarios import scenario_runs
+from scheduling.scenarios.reality import reality as held_against
 from scheduling.selectors import past_groups
 from scheduling.services.explain import investigated
 from scheduling.services.problems import Refused
-from scheduling.wording import comparison
+from scheduling.wording import comparison, problems
+from scheduling.wording import scenarios as wording
 
 MEMBERS = 200
 
@@ -33,6 +35,33 @@ def run_again(request: HttpRequest, cluster: Cluster, number: int) -> HttpRespon
     run = find_scenario_run(cluster, number)
     newest = {name: value for name, value in run.document.items() if name != "at"}
     return asked(request, cluster, newest, run.scenario, reverse("run", args=[cluster.name, number]))
+
+
+@page(VIEW)
+def reality(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
+    """Part of the page of a run: the groups that it submitted, held against what happened."""
+    run = find_scenario_run(cluster, number)
+    context: dict[str, Any] = {"run": run}
+    try:
+        groups = held_against(run)["groups"]
+    except Refused as refused:
+        context["error"] = "; ".join(problems.sentence(problem) for problem in refused.problems)
+    except LookupError:
+        context["error"] = gettext("The events at which it was forked are archived.")
+    else:
+        context["groups"] = [_held(group) for group in groups]
+    return show_part(request, "parts/reality.html", context, cluster=cluster)
+
+
+def _held(group: dict[str, Any]) -> dict[str, Any]:
+    namespace, _slash, name = group["key"].partition("/")
+    return group | {
+        "namespace": namespace,
+        "name": name,
+        "look": {"agrees": "ok", "differs": "bad"}.get(group["verdict"], "info"),
+        "said": wording.reality(group),
+        "rows": wording.reality_rows(group),
+    }
 
 
 @page(VIEW)
@@ -49,17 +78,24 @@ def compare(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse
         "runs_to_choose": others(pair[0]),
     }
     done = [run for run in pair if run.status == Run.Status.DONE and run.result is not None]
-    if len(pair) == 2 and len(done) == 2:
-        rows = two_runs.differing(*pair)
+    try:
+        states = [scenario_runs.fork_state(run) for run in done]
+    except LookupError:
+        states = []
+    if len(states) == 2:
+        rows = two_runs.differing(pair[0], pair[1], states)
         context |= {
             "sides": [two_runs.side(run) for run in pair],
             "same_base": pair[0].base_seq == pair[1].base_seq,
             "rows": rows[: two_runs.MOST],
             "rows_hidden": max(0, len(rows) - two_runs.MOST),
-            "figures": two_runs.figures(*pair),
+            "figures": two_runs.figures(pair[0], pair[1]),
         }
     else:
-        context["not_done"] = [run for run in pair if run not in done]
+        context |= {
+            "not_done": [run for run in pair if run not in done],
+            "archived": len(states) < len(done),
+        }
     return show(request, "run_compare.html", context, cluster=cluster, here="scenarios")
 
 
