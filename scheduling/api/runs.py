@@ -42,6 +42,14 @@ class RunsOut(Schema):
     more: bool
 
 
+def find_run(cluster: str, number: int) -> Run:
+    """Raises Http404 with a sentence."""
+    try:
+        return selectors.run(find_cluster(cluster), number)
+    except Run.DoesNotExist:
+        raise Http404(f"There is no run {number}.") from None
+
+
 @router.get(
     "/{cluster}/runs", response={200: RunsOut, **errors(404, 422)}, summary="List runs", **access(VIEW)
 )
@@ -69,10 +77,7 @@ def list_runs(
 )
 def read_run(request: HttpRequest, cluster: str, number: int) -> RunOut:
     """What it was asked for, how far it is and what came of it."""
-    try:
-        return RunOut.from_orm(selectors.run(find_cluster(cluster), number))
-    except Run.DoesNotExist:
-        raise Http404(f"There is no run {number}.") from None
+    return RunOut.from_orm(find_run(cluster, number))
 
 
 @router.post(

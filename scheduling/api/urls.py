@@ -28,6 +28,7 @@ from scheduling.api import (
     reservations,
     run_maps,
     runs,
+    scenarios,
     waits,
 )
 from scheduling.api.parsing import JsonParser
@@ -91,5 +92,6 @@ for module in (
     waits,
     runs,
     run_maps,
+    scenarios,
 ):
     api.add_router("/clusters", module.router)
