@@ -210,6 +210,30 @@ def test_two_runs_are_compared_side_by_side(
     assert violations(page) == []
 
 
+def test_other_pages_lead_to_a_scenario_that_is_filled_in(visit: Callable[..., Any], demo: Cluster) -> None:
+    page = visit("/c/demo/map?at=5", ready="#rack-map[data-shown]")
+    page.keyboard.press("]")
+    page.wait_for_selector("#rack-map[data-shown='6']")
+    page.click("#past-scenario")
+    page.wait_for_selector("#scenario-form")
+    assert page.input_value("#id_at") == "6"
+
+    page.goto("/c/demo/podgroups/team-a/wide")
+    page.click("#changes ol li:first-child a[href*='scenarios/new']")
+    page.wait_for_selector("#step-0")
+
+    page.goto("/c/demo/submit")
+    page.fill("#id_name", "tried")
+    page.fill("#id_t0-gpu", "lots of")
+    page.click("button[value=try-first]")
+    page.wait_for_selector("#step-0")
+    assert (page.input_value("#id_s0-name"), page.input_value("#id_s0-t0-gpu")) == ("tried", "lots of")
+    page.locator("button[value=check]").last.click()
+    page.wait_for_selector("#id_s0-t0-gpu-errors")
+    page.click("#wrong-steps a")
+    assert page.url.endswith("#step-0")
+
+
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_of_scenarios_are_accessible(

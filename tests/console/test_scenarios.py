@@ -335,6 +335,32 @@ def test_saved_under_another_name_it_is_another_scenario(author: Client, cluster
     assert set(Scenario.objects.values_list("name", flat=True)) == {"what-if", "b"}
 
 
+def test_a_button_of_the_wrong_tab_does_nothing(author: Client, cluster: Cluster) -> None:
+    page = author.post(NEW, {"action": "yaml", "tab": "yaml", "text": "name: a\nsteps: []\n"})
+
+    assert page.status_code == 200
+    assert Scenario.objects.count() == 0
+
+
+def test_the_page_leads_to_the_steps_that_have_a_problem(author: Client, cluster: Cluster) -> None:
+    page = author.post(NEW, form("save", CORDON, CLOCK | {"s1-seconds": "soon"}))
+
+    assert "Nothing was stored. Look at: 2. Advance the clock" in text(page)
+    assert 'href="#step-1"' in page.content.decode()
+    assert "Look at" not in text(author.post(NEW, form("check", CORDON, CLOCK)))
+
+
+def test_as_many_steps_as_one_may_have_fit_into_the_form(author: Client, cluster: Cluster) -> None:
+    cards = [
+        card(place, "change_gpu", node="n11", key="", domain="", product="x", label="l", gpus="")
+        for place in range(200)
+    ]
+
+    author.post(NEW, form("save", *cards))
+
+    assert len(Scenario.objects.get().document["steps"]) == 200
+
+
 def test_a_name_is_needed_to_save_and_not_to_run(author: Client, cluster: Cluster) -> None:
     page = author.post(NEW, form("save", CORDON, name=""))
     assert at_field(page, "name") == "a value is required."

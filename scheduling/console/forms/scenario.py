@@ -75,6 +75,11 @@ class ScenarioForm:
     def is_valid(self) -> bool:
         return not self.problems and all([self.head.is_valid(), *(card.is_valid() for card in self.steps)])
 
+    @property
+    def wrong(self) -> list[StepCard]:
+        """Steps with a problem, once the form was judged."""
+        return [card for card in self.steps if card.wrong]
+
     def value(self) -> dict[str, Any]:
         """The document as far as it was typed, not checked; the form must be valid."""
         given = self.head.cleaned_data

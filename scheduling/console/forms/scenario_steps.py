@@ -210,6 +210,11 @@ class StepCard:
     def title(self) -> str:
         return str(STEP_KINDS[self.kind])
 
+    @property
+    def wrong(self) -> bool:
+        forms_of_it = [self.form, *(part for row in self.rows for part in (row.form, *row.resources))]
+        return bool(self.problems) or any(part.errors for part in forms_of_it)
+
     def is_valid(self) -> bool:
         return all([self.form.is_valid(), *(row.is_valid() for row in self.rows)])
 

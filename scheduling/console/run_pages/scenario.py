@@ -33,7 +33,6 @@ def context(request: HttpRequest, run: Run) -> dict[str, Any]:
         "document": document,
         "yaml": documents.to_yaml(document),
         "steps": steps,
-        **_pictures(run),
     }
     if run.status != Run.Status.DONE or run.result is None:
         return shown
@@ -41,6 +40,7 @@ def context(request: HttpRequest, run: Run) -> dict[str, Any]:
     for step, told in zip(steps, result["steps"], strict=True):
         step |= told
     return shown | {
+        **_pictures(run),
         "result": result,
         "look": wording.LOOKS[result["verdict"]["code"]],
         "verdict": wording.verdict(result),
@@ -61,7 +61,7 @@ def context(request: HttpRequest, run: Run) -> dict[str, Any]:
 
 
 def _pictures(run: Run) -> dict[str, Any]:
-    """``pictures``: where the maps come from; none before the first step, or once its base is archived."""
+    """``pictures``: where the maps come from; none once its base is archived."""
     try:
         state = scenario_runs.fork_state(run)
     except LookupError:

@@ -85,6 +85,8 @@ def _posted(request: HttpRequest, cluster: Cluster, saved: Scenario | None) -> H
         written = Written(request.POST.get("text", ""))
         if action == "form":
             return _as_form(request, cluster, saved, written)
+        if action not in DONE:
+            return _page(request, cluster, saved, written)
         draft: Draft = written
     elif action != "yaml" and action not in DONE:
         data, moved = reshaped(request.POST, action)
