@@ -15,7 +15,7 @@ NODE = {"node": "n1"}
 RACK = {"key": "topology.example.com/rack", "domain": "r1"}
 GROUP = {"group": "ml/job"}
 ALL = [
-    ({"step": "submit", "namespace": "ml", "name": "j", "topology_key": "a/rack", "templates": [{"count": 2}]},
+    ({"step": "submit", "namespace": "ml", "name": "j", "topology_key": "rack", "templates": [{"count": 2}]},
      "Submit ml/j with 2 members, minCount 1 in one rack."),
     ({"step": "submit", "namespace": "ml", "name": "job", "templates": [{}]},
      "Submit ml/job with 1 member, minCount 1, anywhere."),
