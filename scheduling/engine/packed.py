@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduling.engine.columns import AMOUNT_LIMIT, Bools, Columns, Ints
+from scheduling.engine.frozen import opened
 from scheduling.engine.model import Node, NumaZone, Pod, Shape, Taint
 from scheduling.engine.roll import Made, Objects, Roll
 
@@ -68,8 +69,8 @@ class Pairs:
         return starts
 
     def row(self, row: int) -> tuple[tuple[str, int], ...]:
-        keys = self.keys[self.of[row]]
-        start = self.starts[row]
+        keys = self.keys[self.of.item(row)]
+        start = self.starts.item(row)
         return tuple(zip(keys, self.numbers[start : start + len(keys)].tolist(), strict=True))
 
     def column(self, key: str) -> tuple[Ints, Column]:
@@ -119,8 +120,8 @@ class Names(Sequence[str]):
     def __getitem__(self, row: Any) -> Any:
         if isinstance(row, slice):
             return [self[place] for place in range(*row.indices(len(self)))]
-        start = self.ends[row - 1] if row else 0
-        return self.data[start : self.ends[row]].tobytes().decode()
+        start = self.ends.item(row - 1) if row else 0
+        return self.data[start : self.ends.item(row)].tobytes().decode()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.all)
@@ -343,24 +344,30 @@ class PodsMade(Made[str, Pod]):
         return self.packed.uids.find(key)
 
     def make(self, key: str, row: int) -> Pod:
+        # All of a large cluster's are asked for by the first cycle: made as ``frozen`` says.
         told, texts = self.packed, self.packed.texts
-        namespace = texts[told.namespace[row]]
+        namespace = texts[told.namespace.item(row)]
         flags = told.flags.item(row)
-        return Pod(
-            namespace=namespace,
-            name=told.keys[row][len(namespace) + 1 :],
-            uid=key,
-            shape=told.shapes[told.shape[row]],
-            node=told.places[told.node[row]],
-            group=texts[told.group[row]],
-            priority=told.priority.item(row),
-            phase=texts[told.phase[row]],
-            terminating=bool(flags & _TERMINATING),
-            gated=bool(flags & _GATED),
-            scheduler_name=texts[told.scheduler[row]],
-            labels=tuple([(label, texts[number]) for label, number in told.labels.row(row)]),
-            created=told.created.item(row),
-        )
+        pod = _OpenPod()
+        pod.namespace = namespace
+        pod.name = told.keys[row][len(namespace) + 1 :]
+        pod.uid = key
+        pod.shape = told.shapes[told.shape.item(row)]
+        pod.node = told.places[told.node.item(row)]
+        pod.group = texts[told.group.item(row)]
+        pod.priority = told.priority.item(row)
+        pod.phase = texts[told.phase.item(row)]
+        pod.terminating = bool(flags & _TERMINATING)
+        pod.gated = bool(flags & _GATED)
+        pod.scheduler_name = texts[told.scheduler.item(row)]
+        pod.labels = tuple([(label, texts[number]) for label, number in told.labels.row(row)])
+        pod.created = told.created.item(row)
+        pod.__class__ = Pod
+        made: Pod = pod
+        return made
+
+
+_OpenPod = opened(Pod)
 
 
 class PlacedMade(Made[str, bool]):
