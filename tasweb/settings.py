@@ -181,6 +181,8 @@ AUTH_PASSWORD_VALIDATORS = [
 
 # Text pasted into a form: the dump of a thousand nodes with their pods has 5 MB. Files are not held to this.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 32 << 20
+# The form of a scenario with as many steps as one may have.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
 
 # --- Behind TLS: set TAS_HTTPS=1 where a proxy terminates it. ---
 

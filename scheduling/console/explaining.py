@@ -175,16 +175,17 @@ def context(cluster: Cluster, row: PodGroupRow, *, every_domain: bool = False) -
     except Refused:
         # It ended between the two reads; the page says what was last decided, and is about to be refreshed.
         return _of_row(cluster, row)
-    return _explained(explanation, row.status, every_domain=every_domain)
+    return explained(explanation, row.status, every_domain=every_domain)
 
 
 def past_context(cluster: Cluster, group: PastGroup, seq: int) -> dict[str, Any]:
     """As ``context``, for a group as it was after event ``seq``."""
     explanation = explain(cluster=cluster, namespace=group.namespace, name=group.name, seq=seq)
-    return _explained(explanation, group.status)
+    return explained(explanation, group.status)
 
 
-def _explained(explanation: Explanation, status: str, *, every_domain: bool = False) -> dict[str, Any]:
+def explained(explanation: Explanation, status: str, *, every_domain: bool = False) -> dict[str, Any]:
+    """The same of an explanation of any state."""
     decision = explanation.decision
     all_bound = decision.placed and decision.members > 0 and decision.bound == decision.members
     if status == PodGroupRow.Status.FINISHED:

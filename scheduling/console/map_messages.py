@@ -59,6 +59,7 @@ MESSAGES: dict[str, Any] = {
     ),
     "pastChanged": _("at event {a}: {before} — at event {b}: {after}"),
     "pastAbsent": _("not there"),
+    "pairChanged": _("before: {before} — after: {after}"),
 }
 PAST: dict[str, Any] = {
     "openNode": _("The node as it is now"),

@@ -243,6 +243,8 @@ _TRUTH_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    if "\n" in text:  # readable; where a block cannot hold it the dumper takes quotes
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|")
     plain = _UNMISTAKABLE.fullmatch(text) and text.lower() not in _TRUTH_WORDS
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="" if plain else '"')
 

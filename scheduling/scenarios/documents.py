@@ -36,6 +36,11 @@ class ScenarioDocument(Part):
 
 def read_yaml(text: str) -> ScenarioDocument:
     """One document of YAML or JSON. Raises Refused, with the line where the text itself is at fault."""
+    return read(parsed(text))
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """What the one document of a text says, whatever that is. Raises Refused for text that is none."""
     try:
         found = [value for value, _ in load(text)]
     except YamlProblem as error:
@@ -45,7 +50,7 @@ def read_yaml(text: str) -> ScenarioDocument:
         raise Refused([Problem("Scenario", "", "", "", INVALID, str(error))]) from None
     if len(found) != 1 or not isinstance(found[0], dict):
         raise Refused([Problem("Scenario", "", "", "", INVALID, "one document with the steps is needed")])
-    return read(found[0])
+    return dict(found[0])
 
 
 def read(value: Any) -> ScenarioDocument:
@@ -90,10 +95,13 @@ def step_json(step: Part) -> dict[str, Any]:
 
 def to_yaml(document: ScenarioDocument) -> str:
     """As people write it: the kind of a step first."""
-    body = to_json(document)
-    if "steps" in body:
-        body["steps"] = [{"step": step.pop("step"), **step} for step in body["steps"]]
-    return dump(body)
+    return written(to_json(document))
+
+
+def written(body: dict[str, Any]) -> str:
+    """A document as YAML, also one that is not right yet."""
+    first = [{"step": step["step"], **step} for step in body.get("steps", ())]
+    return dump({**body, "steps": first} if first else body)
 
 
 def _faults(error: ValidationError) -> list[Any]:

@@ -27,6 +27,9 @@ from scheduling.scenarios.documents import ScenarioDocument
 from scheduling.services.execute import lock_head, now_ms
 from scheduling.services.problems import CONFLICT, INVALID, NOT_FOUND, REQUIRED, Problem, Refused
 
+RESERVED = ("new",)
+"""Names that pages have taken: a scenario of that name would have no address."""
+
 MOST_OPEN = 50
 """Runs of one cluster that wait or run: more are refused until some have ended."""
 
@@ -57,6 +60,8 @@ def save(
     name = document.name
     if not name:
         raise Refused([Problem("Scenario", "", "", "name", REQUIRED, "a name is needed")])
+    if name in RESERVED:
+        raise Refused([Problem("Scenario", "", name, "name", INVALID, f"{name} is no name for a scenario")])
     text = _text(documents.to_json(document))
 
     def decide() -> list[Event]:

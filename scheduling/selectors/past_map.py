@@ -100,13 +100,26 @@ def snapshot(cluster: Cluster, seq: int, key: str | None = None) -> Snapshot:
     """The map right after event ``seq``. None or "" for the key: what was the default key then. LookupError
     when the log is not that far.
     """
-    state = past_states.state_at(cluster, seq)
+    return _snapshot(past_states.state_at(cluster, seq), *_places(cluster), key)
+
+
+def fork_snapshot(cluster: Cluster, state: ClusterState, key: str | None = None) -> Snapshot:
+    """The map of a state that went its own way from one of the cluster's. Nodes that the cluster never had
+    get the indices after those of its table, by name: so two pictures of one fork agree on them as long as
+    only the later one has such nodes.
+    """
     epoch, places = _places(cluster)
+    first = max(places.values(), default=-1) + 1
+    new = sorted(name for name in state.nodes if name not in places)
+    return _snapshot(state, epoch, places | {name: first + at for at, name in enumerate(new)}, key)
+
+
+def _snapshot(state: ClusterState, epoch: int, places: dict[str, int], key: str | None) -> Snapshot:
     keys = topology_keys(state)
     key = key or rack_map.default_of(keys)
     picture = Picture(state, places, key)
     entries = sorted(picture.entries.values(), key=lambda entry: entry.index)
-    return rack_map.assembled(epoch, seq, key, keys, entries, picture.kpi())
+    return rack_map.assembled(epoch, state.seq, key, keys, entries, picture.kpi())
 
 
 def replay(cluster: Cluster, start: int, *, limit: int, key: str) -> Replay:

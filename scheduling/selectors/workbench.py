@@ -29,3 +29,9 @@ def runs(cluster: Cluster, kinds: Sequence[str] = (), scenario: str = "") -> Que
 def run(cluster: Cluster, number: int) -> Run:
     """Raises Run.DoesNotExist."""
     return Run.objects.select_related("cluster", "fork").get(cluster=cluster, number=number)
+
+
+def last_runs(cluster: Cluster) -> dict[str, Run]:
+    """The newest run of each saved scenario, by name."""
+    rows = Run.objects.filter(cluster=cluster, kind="scenario").exclude(scenario="").defer("document")
+    return {run.scenario: run for run in rows.order_by("scenario", "-number").distinct("scenario")}

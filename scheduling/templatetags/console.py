@@ -17,6 +17,7 @@ from scheduling.wording import (
     problems,
     readiness,
     rehearsal,
+    scenarios,
     traces,
     words,
     workbench,
@@ -56,6 +57,9 @@ _TABLES = {
     "trace source": traces.SOURCES,
     "trace nodes": traces.NODES,
     "point": batches.VERDICTS,
+    "became": scenarios.BECAME,
+    "role": scenarios.ROLES,
+    "reality": scenarios.REALITY,
 }
 
 _LOOKS = {
@@ -105,6 +109,17 @@ _LOOKS = {
     "freed": "ok",
     "cleared": "ok",
     "same": "off",
+    "runs_on": "ok",
+    "moved": "info",
+    "waits": "wait",
+    "waits_on": "wait",
+    "stopped": "bad",
+    "agrees": "ok",
+    "differs": "bad",
+    "not_submitted": "off",
+    "another_group": "info",
+    "not_decided": "wait",
+    "ended": "off",
 }
 
 
@@ -150,6 +165,11 @@ def problem(value: object) -> str:
 @register.filter
 def came_first(value: object) -> str:
     return problems.came_first(value)
+
+
+@register.filter
+def profile(name: str) -> str:
+    return scenarios.profile(name)
 
 
 @register.filter

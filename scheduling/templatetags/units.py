@@ -79,6 +79,12 @@ def left(milliseconds: int) -> str:
 
 
 @register.filter
+def milliseconds(value: int) -> str:
+    """How long something took."""
+    return units.took(value)
+
+
+@register.filter
 def subtract(value: Any, other: Any) -> int:
     """``value - other`` for whole numbers."""
     return int(value) - int(other)

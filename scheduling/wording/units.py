@@ -116,3 +116,10 @@ def took(milliseconds: int) -> str:
     if milliseconds < 60_000:
         return gettext("%(n)s s") % {"n": _short(milliseconds / 1000)}
     return duration(milliseconds / 1000)
+
+
+def measured(microseconds: int) -> str:
+    """As ``took``, with a decimal below a second: what was measured may be that short."""
+    if microseconds < 1_000_000:
+        return gettext("%(n)s ms") % {"n": _short(max(0, microseconds) / 1000)}
+    return took(microseconds // 1000)

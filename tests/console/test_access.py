@@ -68,6 +68,16 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "batches": (VIEW, ["demo"], "", 200),
     "batch-new": (RUN, ["demo"], "", 200),
     "matrix": (VIEW, ["demo"], "", 200),
+    "scenarios": (VIEW, ["demo"], "", 200),
+    "scenario-new": (RUN, ["demo"], "", 200),
+    "scenario": (VIEW, ["demo", "what-if"], "", 404),
+    "scenario-edit": (RUN, ["demo", "what-if"], "", 404),
+    "scenario-run": (RUN, ["demo", "what-if"], "", 405),
+    "scenario-remove": (RUN, ["demo", "what-if"], "", 405),
+    "run-again": (RUN, ["demo", 1], "", 405),
+    "run-reality": (VIEW, ["demo", 1], "", 404),
+    "run-compare": (VIEW, ["demo", 1], "", 404),
+    "run-group": (VIEW, ["demo", 1, "team-a", "fits"], "", 404),
     "history": (VIEW, ["demo"], "", 200),
     "history-csv": (VIEW, ["demo"], "", 200),
     "history-ndjson": (VIEW, ["demo"], "", 200),
@@ -141,7 +151,7 @@ def test_a_user_with_the_permission_is_answered(
 def test_without_the_permission_the_answer_is_403_whatever_the_method(
     name: str, method: str, cluster: Cluster, signed_in: Callable[..., Client]
 ) -> None:
-    others = {VIEW, OPERATE, SWITCH} - {PAGES[name][0]}
+    others = {VIEW, OPERATE, SWITCH, RUN} - {PAGES[name][0]}
     client = signed_in(*others)
 
     response = getattr(client, method)(address(name, PAGES[name][2]))

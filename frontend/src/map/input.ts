@@ -26,6 +26,23 @@ const ARROWS: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRigh
 
 export function bindInput(host: HTMLElement, actions: MapActions): void {
   bindPointer(host, actions);
+  bindKeys(host, actions);
+  document.addEventListener('keydown', (event) => {
+    if (event.defaultPrevented || shared().typing(event)) return;
+    if (event.key === 'Escape') actions.escape();
+    else if (event.key === '.') actions.nextAnomaly();
+    else if (event.key === 'l') actions.togglePause();
+    else if (event.key === 'c') actions.cycleColor();
+    else if (event.key === '[') actions.step(-1);
+    else if (event.key === ']') actions.step(1);
+  });
+}
+
+export type PointerActions = Pick<MapActions, 'hover' | 'leave' | 'select' | 'pan' | 'zoom'>;
+export type KeyActions = Pick<MapActions, 'move' | 'open' | 'escape' | 'zoom' | 'fit'>;
+
+/** Keys while the host has the focus. */
+export function bindKeys(host: HTMLElement, actions: KeyActions): void {
   host.addEventListener('keydown', (event) => {
     if (event.target !== host || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
     const arrow = ARROWS[event.key];
@@ -38,18 +55,10 @@ export function bindInput(host: HTMLElement, actions: MapActions): void {
     else return;
     event.preventDefault();
   });
-  document.addEventListener('keydown', (event) => {
-    if (event.defaultPrevented || shared().typing(event)) return;
-    if (event.key === 'Escape') actions.escape();
-    else if (event.key === '.') actions.nextAnomaly();
-    else if (event.key === 'l') actions.togglePause();
-    else if (event.key === 'c') actions.cycleColor();
-    else if (event.key === '[') actions.step(-1);
-    else if (event.key === ']') actions.step(1);
-  });
 }
 
-function bindPointer(host: HTMLElement, actions: MapActions): void {
+/** `scrolls`: the wheel scrolls the page, and zooms only with Ctrl. */
+export function bindPointer(host: HTMLElement, actions: PointerActions, scrolls = false): void {
   let pressedAt: [number, number] | null = null;
   let last: [number, number] = [0, 0];
   let dragging = false;
@@ -84,6 +93,7 @@ function bindPointer(host: HTMLElement, actions: MapActions): void {
   host.addEventListener('pointerleave', () => { if (!pressedAt) actions.leave(); });
   host.addEventListener('dblclick', (event) => actions.zoom(2, ...at(event)));
   host.addEventListener('wheel', (event) => {
+    if (scrolls && !event.ctrlKey) return;
     event.preventDefault();
     // One notch is 100 or so pixels, 3 lines in a browser that counts lines.
     const amount = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? event.deltaY * 33 : event.deltaY;

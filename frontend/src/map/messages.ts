@@ -45,7 +45,8 @@ export type Key =
   | 'pastFailed' // This moment could not be loaded: {error}
   | 'pastCounts' // Nodes: {all}. Added: {added}, removed: {removed}, …
   | 'pastChanged' // at event {a}: {before} — at event {b}: {after}
-  | 'pastAbsent'; // not there
+  | 'pastAbsent' // not there
+  | 'pairChanged'; // before: {before} — after: {after}
 
 export class Messages {
   private readonly number: Intl.NumberFormat;

@@ -2,6 +2,7 @@
 import type { Compared, MapApp } from '../map/app';
 import { ABSENT, type Model } from '../map/model';
 import { ADDED, GONE, OWNERS, STATE, align, difference, place, type Difference } from './difference';
+import { drawMark, tones } from './marks';
 import type { Past, Tools } from './past';
 import type { PastSnapshot } from './protocol';
 import type { Source } from './source';
@@ -13,7 +14,7 @@ export class Comparison implements Past, Compared {
   private drawn: [Model, Model] | null = null;
   private found: Difference | null = null;
   private flipped = false;
-  private tones: Record<string, string> = {};
+  private tones = tones();
   private readonly button = document.getElementById('past-flip');
 
   constructor(
@@ -21,9 +22,8 @@ export class Comparison implements Past, Compared {
     private readonly a: number, private readonly b: number, private readonly leave: () => void,
   ) {
     app.compared = this;
-    this.retone();
     document.addEventListener('tas:theme', () => {
-      this.retone();
+      this.tones = tones();
       app.recolour();
     });
     this.button?.addEventListener('click', () => this.flip());
@@ -58,11 +58,6 @@ export class Comparison implements Past, Compared {
     if (said) said.textContent = text;
   }
 
-  private retone(): void {
-    const style = getComputedStyle(document.documentElement);
-    for (const name of ['bg', 'ok', 'bad', 'wait', 'pick']) this.tones[name] = style.getPropertyValue(`--${name}`).trim();
-  }
-
   private draw(): void {
     const side = this.flipped ? 0 : 1;
     if (!this.drawn) return;
@@ -84,32 +79,9 @@ export class Comparison implements Past, Compared {
 
   faded(node: number): boolean { return !this.found?.bits[node]; }
 
-  /** A sign and a place for each kind of change, so that colour is not needed to tell them apart. */
   readonly mark = (ctx: CanvasRenderingContext2D, node: number, x: number, y: number, w: number, h: number): void => {
     const bits = this.found?.bits[node] ?? 0;
-    if (!bits) return;
-    const tone = this.tones[bits & ADDED ? 'ok' : bits & GONE ? 'bad' : bits & STATE ? 'wait' : 'pick']!;
-    const absent = bits & (this.flipped ? ADDED : GONE);
-    const sign = bits & ADDED ? '+' : bits & GONE ? '−' : bits & STATE ? '!' : '↔';
-    if (absent) {
-      ctx.fillStyle = this.tones['bg']!;
-      ctx.fillRect(x, y, w, h);
-    }
-    const line = Math.max(1, Math.round(devicePixelRatio * (h >= 6 ? 2 : 1)));
-    ctx.strokeStyle = ctx.fillStyle = tone;
-    ctx.lineWidth = line;
-    ctx.setLineDash(bits & GONE ? [3 * line, 2 * line] : []);
-    if (h > 2 * line) ctx.strokeRect(x + line / 2, y + line / 2, w - line, h - line);
-    else ctx.fillRect(x, y, bits & GONE ? w / 2 : w, h);
-    ctx.setLineDash([]);
-    if (h < 8 * devicePixelRatio) return;
-    const size = Math.min(h, 14 * devicePixelRatio);
-    ctx.fillRect(x + w - size, y, size, size);
-    ctx.fillStyle = this.tones['bg']!;
-    ctx.font = `bold ${size * 0.9}px monospace`;
-    ctx.textAlign = 'center';
-    ctx.fillText(sign, x + w - size / 2, y + size * 0.8);
-    ctx.textAlign = 'start';
+    drawMark(ctx, bits, (bits & (this.flipped ? ADDED : GONE)) !== 0, this.tones, x, y, w, h);
   };
 
   node(node: number): string {

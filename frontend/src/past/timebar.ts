@@ -64,6 +64,8 @@ export class TimeBar {
     if (shown !== null) {
       write('past-event', messages.say('pastEvent', { seq: shown }));
       id('past-event')?.setAttribute('href', this.address(shown));
+      const from = id('past-scenario');
+      from?.setAttribute('href', from.getAttribute('href')!.replace(/at=\d+/, `at=${shown}`));
       this.ahead(head - shown);
     }
     this.when();

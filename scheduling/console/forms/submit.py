@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
 from django.http import QueryDict
@@ -99,7 +100,7 @@ class TemplateForm(forms.Form):
             found[key.strip()] = value.strip()
         return found
 
-    def clean_tolerations(self) -> tuple[dict[str, str], ...]:
+    def clean_tolerations(self) -> tuple[dict[str, Any], ...]:
         return tuple(_toleration(line) for line in _lines(self.cleaned_data["tolerations"]))
 
     def clean_spread(self) -> tuple[dict[str, Any], ...]:
@@ -125,8 +126,21 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _toleration(line: str) -> dict[str, str]:
-    """``key=value:effect``, ``key:effect``, ``key`` or ``*`` as in a pod's spec."""
+def _whole(line: str) -> dict[str, Any]:
+    """What the short forms cannot say is written as in a manifest, as one object of JSON."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise forms.ValidationError(_("“%(line)s” is no object of JSON."), params={"line": line})
+    return found
+
+
+def _toleration(line: str) -> dict[str, Any]:
+    """``key=value:effect``, ``key:effect``, ``key`` or ``*`` as in a pod's spec; else JSON."""
+    if line.startswith("{"):
+        return _whole(line)
     rest, colon, effect = line.rpartition(":")
     if not colon:
         rest, effect = line, ""
@@ -148,7 +162,9 @@ _SPREAD_RULE = re.compile(r"(\?)?\s*([^\s=?]+)=(\d{1,9})(?:\s+minDomains=(\d{1,9
 
 
 def _spread_rule(line: str) -> dict[str, Any]:
-    """``[?]key=maxSkew [minDomains=n]`` as in a pod's spec."""
+    """``[?]key=maxSkew [minDomains=n]`` as in a pod's spec; else JSON."""
+    if line.startswith("{"):
+        return _whole(line)
     found = _SPREAD_RULE.fullmatch(line)
     if found is None:
         raise forms.ValidationError(
@@ -160,13 +176,34 @@ def _spread_rule(line: str) -> dict[str, Any]:
     return rule | ({"minDomains": int(least)} if least else {})
 
 
-class TemplateRow:
-    """A kind of member with its free resource rows, as the page shows them."""
+_F = TypeVar("_F", bound=forms.Form)
 
-    def __init__(self, data: Mapping[str, Any] | None, index: int, resources: int) -> None:
+
+def typed(kind: type[_F], data: Mapping[str, Any] | None, prefix: str, *, judged: bool = True) -> _F:
+    """A form with what was typed into it; without ``judged`` nothing is said about it yet."""
+    if judged or data is None:
+        return kind(data, prefix=prefix)
+    start = f"{prefix}-" if prefix else ""
+    names = kind.base_fields
+    given = {name: data[f"{start}{name}"] for name in names if f"{start}{name}" in data}
+    return kind(initial=given, prefix=prefix)
+
+
+class TemplateRow:
+    """A kind of member with its free resource rows, as the page shows them. ``within``: in front of the names
+    of all its fields.
+    """
+
+    def __init__(
+        self, data: Mapping[str, Any] | None, index: int, *, within: str = "", judged: bool = True
+    ) -> None:
         self.index = index
-        self.form = TemplateForm(data, prefix=f"t{index}")
-        self.resources = [ResourceForm(data, prefix=f"t{index}-r{number}") for number in range(resources)]
+        self.prefix = f"{within}t{index}"
+        self.form = typed(TemplateForm, data, self.prefix, judged=judged)
+        self.resources = [
+            typed(ResourceForm, data, f"{self.prefix}-r{number}", judged=judged)
+            for number in range(count_of(data, f"{self.prefix}-resources", 0, MOST_RESOURCES))
+        ]
 
     def is_valid(self) -> bool:
         return all([self.form.is_valid(), *(row.is_valid() for row in self.resources)])
@@ -211,11 +248,8 @@ class SubmitForm:
 
     def __init__(self, data: QueryDict | None = None, topology_key: str = "") -> None:
         self.group = GroupForm(data, initial={"topology_key": topology_key})
-        rows = _number(data, "templates", 1, MOST_TEMPLATES) if data is not None else 1
-        self.templates = [
-            TemplateRow(data, index, _number(data, f"t{index}-resources", 0, MOST_RESOURCES))
-            for index in range(rows)
-        ]
+        rows = count_of(data, "templates", 1, MOST_TEMPLATES) if data is not None else 1
+        self.templates = [TemplateRow(data, index) for index in range(rows)]
         self.problems: list[Problem] = []
 
     def is_valid(self) -> bool:
@@ -251,45 +285,59 @@ class SubmitForm:
                 self.problems.append(problem)
 
 
-def _number(data: Mapping[str, Any] | None, name: str, least: int, most: int) -> int:
+def count_of(data: Mapping[str, Any] | None, name: str, least: int, most: int) -> int:
     text = str(data.get(name, "")) if data is not None else ""
     return min(max(int(text), least), most) if text.isdigit() else least
 
 
-def reshaped(data: QueryDict, action: str) -> QueryDict:
+def reshaped(data: QueryDict, action: str, within: str = "") -> QueryDict:
     """The posted form with a row more or less: ``add``, ``remove:<i>``, ``add-resource:<i>``,
-    ``remove-resource:<i>:<r>``.
+    ``remove-resource:<i>:<r>``. ``within``: in front of the names of all its fields.
 
     Fields of rows behind a removed one move up, so that nothing that was typed is lost.
     """
     changed = data.copy()
     name, _colon, place = action.partition(":")
-    rows = _number(data, "templates", 1, MOST_TEMPLATES)
+    count, row = f"{within}templates", f"{within}t"
+    rows = count_of(data, count, 1, MOST_TEMPLATES)
     if name == "add":
-        changed["templates"] = str(min(rows + 1, MOST_TEMPLATES))
-        changed[f"t{rows}-count"] = "1"
+        changed[count] = str(min(rows + 1, MOST_TEMPLATES))
+        changed[f"{row}{rows}-count"] = "1"
     elif name == "remove" and place.isdigit() and rows > 1:
-        _shift(changed, "t", int(place), rows)
-        changed["templates"] = str(rows - 1)
+        drop_row(changed, row, int(place), rows)
+        changed[count] = str(rows - 1)
     elif name == "add-resource" and place.isdigit():
-        counter = f"t{place}-resources"
-        changed[counter] = str(min(_number(data, counter, 0, MOST_RESOURCES) + 1, MOST_RESOURCES))
+        counter = f"{row}{place}-resources"
+        changed[counter] = str(min(count_of(data, counter, 0, MOST_RESOURCES) + 1, MOST_RESOURCES))
     elif name == "remove-resource" and re.fullmatch(r"\d+:\d+", place):
-        template, row = place.split(":")
-        counter = f"t{template}-resources"
-        left = _number(data, counter, 0, MOST_RESOURCES)
+        template, resource = place.split(":")
+        counter = f"{row}{template}-resources"
+        left = count_of(data, counter, 0, MOST_RESOURCES)
         if left:
-            _shift(changed, f"t{template}-r", int(row), left)
+            drop_row(changed, f"{row}{template}-r", int(resource), left)
             changed[counter] = str(left - 1)
     return changed
 
 
-def _shift(data: QueryDict, prefix: str, gone: int, rows: int) -> None:
+def drop_row(data: QueryDict, prefix: str, gone: int, rows: int) -> None:
     """Drop the fields of row ``gone`` and move those of later rows one up."""
-    for index in range(gone, rows):
-        for key in [key for key in data if key.startswith(f"{prefix}{index}-")]:
-            del data[key]
-        if index + 1 < rows:
-            behind = f"{prefix}{index + 1}-"
-            for key in [key for key in data if key.startswith(behind)]:
-                data.setlist(f"{prefix}{index}-{key.removeprefix(behind)}", data.getlist(key))
+    taken = take_rows(data, prefix, rows)
+    put_rows(data, prefix, taken[:gone] + taken[gone + 1 :])
+
+
+def take_rows(data: QueryDict, prefix: str, rows: int) -> list[dict[str, list[str]]]:
+    """The fields of each row, which are not in ``data`` any more: name without the row -> values."""
+    taken = []
+    for index in range(rows):
+        head = f"{prefix}{index}-"
+        names = [name for name in data if name.startswith(head)]
+        taken.append({name.removeprefix(head): data.getlist(name) for name in names})
+        for name in names:
+            del data[name]
+    return taken
+
+
+def put_rows(data: QueryDict, prefix: str, rows: Iterable[Mapping[str, list[str]]]) -> None:
+    for index, row in enumerate(rows):
+        for name, values in row.items():
+            data.setlist(f"{prefix}{index}-{name}", list(values))

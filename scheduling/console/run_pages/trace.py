@@ -22,8 +22,8 @@ OTHERS = 20
 def context(request: HttpRequest, run: Run) -> dict[str, Any]:
     """``with``: the number of another replay that is drawn into the same plots."""
     found: dict[str, Any] = {
-        "script": "plots.js",
-        "style": "plots.css",
+        "scripts": ("plots.js",),
+        "styles": ("plots.css",),
         "document": trace_runs.TraceDocument.model_validate(run.document),
         "gates_off": [name for name, on in trace_runs.gates_of_run(run).items() if not on],
     }

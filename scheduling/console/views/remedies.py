@@ -4,6 +4,7 @@ kube-scheduler would do. The page asks for them when it is shown.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -33,8 +34,13 @@ def changes(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -
     except Refused:
         raise Http404(gettext("There is no PodGroup of this name.")) from None
     here = reverse("pod-group", args=[cluster.name, namespace, name])
-    entries = [_entry(change, found.scope_key) for change in found.changes]
-    context = {"changes": entries, "here": here, "namespace": namespace, "name": name}
+    context = {
+        "changes": change_rows(found.changes, found.scope_key),
+        "here": here,
+        "namespace": namespace,
+        "name": name,
+        "group_key": f"{namespace}/{name}",
+    }
     if request.GET.get("brief"):
         context["changes"] = context["changes"][:FIRST]
         return show_part(request, "parts/changes_brief.html", context, cluster=cluster)
@@ -49,6 +55,11 @@ def upstream(request: HttpRequest, cluster: Cluster, namespace: str, name: str) 
         raise Http404(gettext("There is no PodGroup of this name.")) from None
     context = {"comparison": found, "sentences": comparing.sentences(found), "upstream": found.upstream}
     return show_part(request, "parts/upstream.html", context, cluster=cluster)
+
+
+def change_rows(found: Iterable[ChangeSet], scope_key: str) -> list[dict[str, Any]]:
+    """Change sets as ``parts/changes.html`` shows them."""
+    return [_entry(change, scope_key) for change in found]
 
 
 def _entry(change: ChangeSet, key: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def run_list(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 
 @page(VIEW)
 def run_page(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
-    run = _run(cluster, number)
+    run = find(cluster, number)
     known = PAGES.get(run.kind)
     context: dict[str, Any] = {
         "run": run,
@@ -41,7 +41,7 @@ def run_page(request: HttpRequest, cluster: Cluster, number: int) -> HttpRespons
 
 @page(RUN, "POST")
 def cancel(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
-    _run(cluster, number)
+    find(cluster, number)
     return carry_out(
         request,
         lambda: workbench.cancel(
@@ -52,7 +52,7 @@ def cancel(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
     )
 
 
-def _run(cluster: Cluster, number: int) -> Run:
+def find(cluster: Cluster, number: int) -> Run:
     try:
         return selectors.run(cluster, number)
     except Run.DoesNotExist:
