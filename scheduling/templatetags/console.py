@@ -111,9 +111,7 @@ _LOOKS = {
     "same": "off",
     "runs_on": "ok",
     "moved": "info",
-    "waits": "wait",
     "waits_on": "wait",
-    "stopped": "bad",
     "agrees": "ok",
     "differs": "bad",
     "not_submitted": "off",
@@ -133,6 +131,12 @@ def word(code: str, table: str) -> str:
 def look(code: str) -> str:
     """The class of a ``.tag`` for a state or a verdict."""
     return _LOOKS.get(code, "info")
+
+
+@register.filter
+def became_look(code: str) -> str:
+    """As ``look``, of what became of a group in a scenario: there a group that stopped has lost its room."""
+    return {"waits": "wait", "stopped": "bad"}.get(code) or look(code)
 
 
 @register.filter
