@@ -12,6 +12,7 @@ from scheduling.engine.canary import (
     Canary,
     CanaryFacts,
     CanaryScope,
+    Means,
     Scope,
     Status,
     the_undecided,
@@ -42,7 +43,7 @@ def apply(state: ClusterState, event: e.Event, at: int) -> None:
             _judge(state, event)
         case e.CanaryWidened():
             exempt = _exempt(state, event.name) + tuple(uid for _, uid in event.exempt)
-            _hold(state, event.name, event.scope, exempt)
+            _hold(state, event.name, event.means, event.scope, exempt)
             _open(state, event.name, at, event.until, stage=event.stage, gates=event.gates)
         case e.CanaryExtended():
             _open(state, event.name, at, event.until)
@@ -55,7 +56,8 @@ def apply(state: ClusterState, event: e.Event, at: int) -> None:
 
 
 def _start(state: ClusterState, event: e.CanaryStarted, at: int) -> None:
-    _hold(state, event.name, event.stages[0], tuple(uid for _, uid in event.exempt))
+    exempt = tuple(uid for _, uid in event.exempt)
+    _hold(state, event.name, event.means, event.stages[0], exempt)
     canary = Canary(
         id=event.name,
         means=event.means,
@@ -130,9 +132,10 @@ def _end(state: ClusterState, name: str, status: Status) -> None:
         state.records.drop(Canary, old)
 
 
-def _hold(state: ClusterState, name: str, scope: Scope, exempt: tuple[str, ...]) -> None:
-    """With the whole cluster as the scope it is the gates that hold everybody."""
-    state.records.put(CanaryScope(name, scope.namespaces, scope.groups, tuple(sorted(exempt))))
+def _hold(state: ClusterState, name: str, means: str, scope: Scope, exempt: tuple[str, ...]) -> None:
+    """Where the gates hold everybody the canary holds nobody: it only leaves out whom it found spread."""
+    named = scope if means == Means.SCOPE else Scope()
+    state.records.put(CanaryScope(name, named.namespaces, named.groups, tuple(sorted(exempt))))
 
 
 def _exempt(state: ClusterState, name: str) -> tuple[str, ...]:

@@ -17,8 +17,7 @@ from scheduling.selectors import clusters
 @dataclass(frozen=True, slots=True)
 class Enforcement:
     """Keys of open groups with a constraint: ``unenforced`` are not held to a domain; of these ``spread`` are
-    left out by a canary until their next generation. ``canary_of``: by which canary others are held, or in
-    which they are judged.
+    left out by a canary until their next generation. ``canary_of``: by which canary others are held.
     """
 
     unenforced: frozenset[str] = frozenset()

@@ -195,6 +195,7 @@ def after_passing(state: ClusterState, canary: Canary, now_ms: int) -> list[Even
     widened = CanaryWidened(
         name=canary.id,
         stage=canary.stage + 1,
+        means=canary.means,
         scope=scope,
         until=now_ms + canary.window,
         exempt=_spread(state, scope, gates),

@@ -148,7 +148,7 @@ EVENTS: list[log.Event] = [
     log.CanaryJudged(
         "canary-7", 0, "passed", (Measured("errors", 1, 0, 2, False, "passed"),), 0, 60_000, "automatic"
     ),
-    log.CanaryWidened("canary-7", 1, Scope(("a", "b"), ("ml/a",)), WHEN),
+    log.CanaryWidened("canary-7", 1, "scope", Scope(("a", "b"), ("ml/a",)), WHEN),
     log.GateRolledBack("canary-7", 0, "person", Scope(("a",)), (), (), 1),
     *(log.CanaryEnded("canary-7", 0, how) for how in ("kept", "observed")),
     log.RolloutFactStated("autoscaler", "karpenter", "runbook"),

@@ -209,7 +209,7 @@ EXAMPLES: tuple[e.Event, ...] = (
         1_800_000_000_000, 1_800_000_600_000, "ask", True,
     ),
     e.CanaryWidened(
-        "canary-7", 1, Scope(whole=True), 1_800_001_200_000, (("ml/wide", "group-uid-2"),),
+        "canary-7", 1, "scope", Scope(whole=True), 1_800_001_200_000, (("ml/wide", "group-uid-2"),),
         ("GangScheduling",),
     ),
     e.CanaryExtended("canary-7", 0, 1_800_001_200_000),

@@ -153,6 +153,7 @@ def test_means_gate_switches_the_gates_on_and_spares_whoever_runs_spread_anywher
     made.commit(events)
 
     assert made.state.tas_enforced and of(e.CanaryStarted, events).exempt
+    assert made.state.law.canary("a", "a/any") == "", "it is the gates that hold its groups"
     assert cycle(made) == []
     made.commit(stop_events(made.state, canary(made).id))
     assert not made.state.tas_enforced and canary(made).status == Status.STOPPED

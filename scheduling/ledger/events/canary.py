@@ -58,14 +58,15 @@ class CanaryJudged(Event):
 
 @dataclass(frozen=True, slots=True)
 class CanaryWidened(Event):
-    """The next stage begins, with a window until ``until``. ``exempt``, ``gates``: as in CanaryStarted, of
-    what is new in it.
+    """The next stage begins, with a window until ``until``. ``means``: that of the canary; ``exempt``,
+    ``gates``: as in CanaryStarted, of what is new in it.
     """
 
     SUBJECT: ClassVar[str] = "canary"
     WAKES: ClassVar[bool] = True
     name: str
     stage: int
+    means: str
     scope: Scope
     until: int
     exempt: tuple[tuple[str, str], ...] = ()
