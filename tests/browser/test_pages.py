@@ -55,6 +55,7 @@ TOURED = {
     "reservations": "/c/demo/reservations",
     "queues": "/c/demo/queues",
     "preemption": "/c/demo/preemption",
+    "runs": "/c/demo/runs/",
     "traces": "/c/demo/traces",
     "submit": "/c/demo/submit",
     "submit-yaml": "/c/demo/submit?tab=yaml",
