@@ -225,6 +225,20 @@ SENTENCES = (
     _("%(key)s has %(number)s members behind scheduling gates, not %(need)s"),
     _("%(key)s is no label: it names zones of nodes"),
     _("%(number)s runs of this cluster wait or run: cancel some, or wait"),
+    _("the file is empty"),
+    _("node %(name)s is there twice"),
+    _("workload %(name)s is there twice"),
+    _("there is no workload %(name)s"),
+    _("there is no workload in it"),
+    _("there is no queue %(name)s"),
+    _("%(value)s is no whole number up to %(most)s"),
+    _("there is no column %(names)s"),
+    _("the file of the pods is needed"),
+    _("the file of the trace is needed"),
+    _("the trace has no nodes: give them, or replay it on those of the cluster"),
+    _("nodes of a cluster have whole GPUs: thousandths are only on the nodes of the trace"),
+    _("is larger than %(most)s MiB: %(number)s bytes"),
+    _("%(number)s is more than the %(members)s members"),
 )
 
 _PLACE = re.compile(r"(?P<text>.*) \(document (?P<document>\d+)(?:, line (?P<line>\d+))?\)", re.S)

@@ -71,6 +71,7 @@ def test_a_file_in_which_something_is_wrong_is_told_at_its_field_with_the_line(t
     errors = re.search(r'<ul class="errorlist" id="id_trace-errors">(.*?)</ul>', page, re.DOTALL)
     assert errors is not None and "line 15: kind" in errors[1]
     assert 'name="gang" value="7"' in page
+    assert 'name="drafts_of" value=""' in page, "a file with a fault is not kept"
 
 
 def test_a_file_need_not_be_chosen_again_after_another_fields_fault(tester: Client) -> None:

@@ -223,7 +223,7 @@ class TestOpenb:
         ("file", "options", "workloads"),
         [
             ("default", openb.Options(), 8152),
-            ("multigpu50", openb.Options(every_ms=6_000, run_ms=3_600_000, gang=8), None),
+            ("multigpu50", openb.Options(every_ms=6_000, run_ms=900_000, gang=8), None),
         ],
     )
     def test_the_whole_trace_is_replayed_and_nobody_is_lost(

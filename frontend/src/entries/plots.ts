@@ -1,3 +1,4 @@
+/*! Holds uPlot, Copyright (c) Leon Sorokin, MIT licence: https://github.com/leeoniya/uPlot */
 // Draws the plots of a run: what is in #plots-data, into #plots. The same numbers are in a table on the page.
 import uPlot from 'uplot';
 import { merged, unitOf, type Chart } from '../lib/series';

@@ -109,11 +109,11 @@ class TraceForm(forms.Form):
         return given
 
     def keep(self) -> dict[str, str]:
-        """Keep the files for the next time the form is sent; field -> draft."""
+        """Keep the files in which nothing is wrong for the next time the form is sent; field -> draft."""
         for name, data in self._bytes.items():
-            if name not in self.kept and data:
+            if name not in self.kept and data and name not in self.errors:
                 self.kept[name] = drafts.keep(data, self.owner)
-        return self.kept
+        return {name: draft for name, draft in self.kept.items() if name not in self.errors}
 
     def drop(self) -> None:
         for draft in self.kept.values():
