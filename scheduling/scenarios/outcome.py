@@ -59,6 +59,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from scheduling.engine.candidates import enforced
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import Decision
 from scheduling.engine.numa_names import NUMA_KEY
@@ -246,7 +247,7 @@ class _Groups:
             "before": old,
             "after": new,
             "wait_ms": self._wait(key, new, waits),
-            "facts": _facts(new, decision, self._after.tas_enforced),
+            "facts": _facts(new, decision, enforced(self._after, roster(self._after, key))),
             "evidence": evidence(decision) if decision is not None else None,
         }
 
@@ -310,7 +311,7 @@ def became(old: Json | None, new: Json | None) -> str:
     return "stopped" if ran else "waits_on"
 
 
-def _facts(new: Json | None, decision: Decision | None, enforced: bool) -> Json | None:
+def _facts(new: Json | None, decision: Decision | None, held: bool) -> Json | None:
     if decision is not None:
         best = decision.domains[0] if decision.domains else None
         chosen = decision.domain or decision.placed
@@ -336,7 +337,7 @@ def _facts(new: Json | None, decision: Decision | None, enforced: bool) -> Json 
         "verdict": "placed",
         "reason": "",
         "topology_key": new["topology_key"],
-        "enforced": enforced and new["topology_key"] != "",
+        "enforced": held,
         "domain": new["domains"][0] if alone else None,
         "need": new["need"],
         "members": new["members"],

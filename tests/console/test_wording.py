@@ -144,6 +144,8 @@ EVENTS: list[log.Event] = [
     log.MeasurementSent(3, "one_short", "plain", 431, None, "job 17", WHEN),
     log.WaitDeadlineSet("team-a", "train", "u3", 1, WHEN, "close"),
     log.WaitDeadlineSet("team-a", "train", "u3", 1, None, "alert"),
+    log.WaitDeadlineWithdrawn("team-a", "train", "u3", 1, WHEN),
+    log.WaitDeadlineWithdrawn("team-a", "train", "u3", 1, None),
     log.WaitDeadlineExpired("team-a", "train", "u3", 1, WHEN, "propose", WHEN, False, WHEN),
     log.WaitDeadlineExpired("team-a", "train", "u3", 1, WHEN, "alert", WHEN, True, WHEN),
     log.WaitDeadlineLifted("team-a", "train", "u3", 1, WHEN, True),
