@@ -47,7 +47,7 @@ COLUMNS: dict[str, Any] = {
     "reason": _("Reason"),
     "domain": _("Domain"),
     "fits": _("Fit"),
-    "need": _("minCount"),
+    "need": "minCount",
     "bound": _("On nodes"),
     "short": _("Short"),
     "short_of": _("Short of"),

@@ -148,6 +148,9 @@ class TestSliced:
             assert not runs.work(run.pk)
             assert steps.worked == [] and now(run).attempts == 0
         finally:
+            # Closing gives it back to the pool of connections, where its session would keep the lock.
+            with other.cursor() as cursor:
+                cursor.execute("select pg_advisory_unlock(7103, %s)", [run.pk])
             other.close()
         assert not runs.work(run.pk)
         assert now(run).status == "done"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from inspect import signature
 from pathlib import Path
@@ -16,7 +15,6 @@ from ninja import Schema
 
 from scheduling.api import clusters, explanations, pod_groups
 from scheduling.api import runs as api_runs
-from scheduling.api import scenarios as api_scenarios
 from scheduling.api.commands import find_cluster, outcome
 from scheduling.api.errors import problem
 from scheduling.api.event_rows import event_out
@@ -29,23 +27,20 @@ from scheduling.ledger.codec import UnknownEvent
 from scheduling.ledger.events import CATALOGUE
 from scheduling.ledger.store import ConflictingAppend
 from scheduling.management.commands.import_cluster import gate
-from scheduling.management.families import holds, preemption, scale_up, waits
+from scheduling.management.families import holds, preemption, scale_up, scenarios, waits
 from scheduling.management.families.verb import Family, actor, within
-from scheduling.models import Cluster, PodGroupRow, Run
+from scheduling.models import PodGroupRow
 from scheduling.projections.writer import TablesBehind
-from scheduling.scenarios import documents, kueue_load, openb, runs, scenario_runs, trace_runs, workbench
-from scheduling.scenarios.documents import ScenarioDocument
+from scheduling.scenarios import kueue_load, openb, trace_runs
 from scheduling.selectors import history
 from scheduling.selectors import pod_groups as groups
-from scheduling.selectors import workbench as workbench_rows
 from scheduling.selectors.event_search import Filters, gather
-from scheduling.selectors.moments import BadMoment
 from scheduling.services import workloads
 from scheduling.services.clusters import ImportRequest, import_cluster, preview_import
 from scheduling.services.explain import investigate
 from scheduling.services.problems import NOT_FOUND, Refused
 from scheduling.storable import is_storable, shown
-from scheduling.wording import decisions, moments, units
+from scheduling.wording import units
 
 MOST_ROWS = 1_000_000
 """More than this in one table or at once in memory is a slip of the pen; `--after` goes on from there."""
@@ -60,7 +55,6 @@ ACTIONS = {
     "groups": "list open PodGroups",
     "explain": "say why a PodGroup waits, or where it would go",
     "events": "read the log",
-    "scenario": "save scenarios, run them on a fork of a cluster, read what came of it",
     "trace": "replay a trace in virtual time",
 }
 FAMILIES: dict[str, Family] = {
@@ -70,10 +64,8 @@ FAMILIES: dict[str, Family] = {
     "node-type": scale_up.NODE_TYPE,
     "scale-up": scale_up.SCALE_UP,
     "preemption": preemption.FAMILY,
+    "scenario": scenarios.FAMILY,
 }
-
-POLL = 0.3
-"""Seconds between two looks at a run that a worker has."""
 
 REFUSED = 3
 """Exit code of a command that a service refused; nothing was stored."""
@@ -103,7 +95,8 @@ def _is_csv(data: bytes) -> bool:
 
 class Command(BaseCommand):
     help = (
-        "Import, submit, list, explain, read the log, try out; waits, room, queues, new nodes, preemption. "
+        "Import, submit, list, explain, read the log, replay traces; waits, room, queues, new nodes, "
+        "preemption, scenarios. "
         "Exits with 0 done, 1 not done, 2 usage, 3 refused."
     )
     json = False
@@ -144,8 +137,6 @@ class Command(BaseCommand):
             if all(each.reason == NOT_FOUND for each in error.problems):
                 raise CommandError(lines) from error
             raise CommandError(f"Refused; nothing was stored.\n{lines}", returncode=REFUSED) from error
-        except BadMoment as error:
-            raise CommandError(moments.sentence(error)) from error
         except (Http404, ConflictingAppend, TablesBehind, UnknownEvent, Archived, UnreadableBase) as error:
             raise CommandError(str(error)) from error
         except BrokenPipeError:
@@ -331,114 +322,6 @@ class Command(BaseCommand):
                 for row in rows
             ],
         )
-
-    # --- scenario
-
-    def scenario_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("verb", choices=("list", "show", "save", "run", "result"))
-        parser.add_argument(
-            "what",
-            nargs="?",
-            default="",
-            help="show: a scenario; save: a file of YAML or JSON; run: either (what has a dot or slash in it "
-            "is a file); result: the number of a run; - for standard input",
-        )
-        parser.add_argument("--at", default="", help="run: begin after this event or at this time")
-        parser.add_argument(
-            "--wait", action="store_true", help="run: until it is over; works on it where no worker does"
-        )
-
-    def scenario_(self, *, cluster: str, verb: str, what: str, **options: Any) -> None:
-        if not what and verb != "list":
-            raise CommandError(f"scenario {verb}: say what")
-        getattr(self, f"scenario_{verb}")(find_cluster(cluster), what, **options)
-
-    def scenario_list(self, cluster: Cluster, what: str, *, json: bool, **options: Any) -> None:
-        rows = [api_scenarios.brief(row) for row in workbench_rows.scenarios(cluster)]
-        if json:
-            return self.document(api_scenarios.ScenariosOut(items=rows))
-        self.table(
-            ("scenario", "steps", "begins at", "saved by", "saved"),
-            [
-                (
-                    row.name,
-                    len(row.steps),
-                    row.at or "newest",
-                    row.saved_by,
-                    f"{row.saved_at:%Y-%m-%d %H:%M:%S}",
-                )
-                for row in rows
-            ],
-        )
-
-    def scenario_show(self, cluster: Cluster, what: str, *, json: bool, **options: Any) -> None:
-        row = api_scenarios.find_scenario(cluster, what)
-        if json:
-            return self.document(api_scenarios.scenario_out(row))
-        self.stdout.write(documents.to_yaml(documents.read(row.document)), ending="")
-
-    def scenario_save(self, cluster: Cluster, what: str, *, json: bool, **options: Any) -> None:
-        row = workbench.save(cluster=cluster, document=self.scenario_file(what), actor=actor())
-        if json:
-            return self.document(api_scenarios.scenario_out(row))
-        self.stdout.write(f"{row.name} is saved, revision {row.revision}.")
-
-    def scenario_run(
-        self, cluster: Cluster, what: str, *, json: bool, at: str, wait: bool, **options: Any
-    ) -> None:
-        is_file = what == "-" or "." in what or "/" in what
-        if is_file:
-            document, name = self.scenario_file(what), ""
-        else:
-            row = api_scenarios.find_scenario(cluster, what)
-            document, name = documents.read(row.document), row.name
-        document = document.model_copy(update={"at": at}) if at else document
-        run = scenario_runs.ask(cluster=cluster, document=document, actor=actor(), scenario=name)
-        if not wait:
-            if json:
-                return self.document(api_runs.RunBriefOut.from_orm(run))
-            self.stdout.write(f"Run {run.number} begins after event {run.base_seq}.")
-            return
-        while Run.objects.filter(pk=run.pk, status__in=Run.OPEN).exists():
-            if not runs.work(run.pk):
-                time.sleep(POLL)  # a worker is at it
-        self.scenario_result(cluster, str(run.number), json=json)
-
-    def scenario_result(self, cluster: Cluster, what: str, *, json: bool, **options: Any) -> None:
-        if not what.isdigit():
-            raise CommandError(f"{what!r} is no number of a run")
-        run = api_runs.find_run(cluster.name, int(what))
-        if json:
-            return self.document(api_runs.RunOut.from_orm(run))
-        if run.status == Run.Status.FAILED:
-            raise CommandError(f"run {run.number} failed: {run.error}")
-        if run.open or run.status == Run.Status.CANCELLED:
-            raise CommandError(f"run {run.number} is {run.status}, {run.done} of {run.total} steps are done")
-        result = scenario_runs.result_of(run)
-        counts = ", ".join(f"{name} {count}" for name, count in result["verdict"].items() if name != "code")
-        self.stdout.write(f"Run {run.number} on event {run.base_seq}: {result['verdict']['code']} ({counts})")
-        self.table(
-            ("podgroup", "role", "became", "domain", "waited s", "what"),
-            [
-                (
-                    group["key"],
-                    group["role"],
-                    group["became"],
-                    ", ".join((group["after"] or {"domains": ()})["domains"]),
-                    "" if group["wait_ms"] is None else group["wait_ms"] // 1000,
-                    str(decisions.sentences(decisions.facts_of_result(group["facts"])))
-                    if group["facts"]
-                    else "",
-                )
-                for group in (*result["asked"], *result["others"])
-            ],
-        )
-
-    def scenario_file(self, name: str) -> ScenarioDocument:
-        try:
-            return documents.read_yaml(read(name).decode())
-        except UnicodeDecodeError as error:
-            raise CommandError(f"{name}: this is not UTF-8 text") from error
 
     # --- trace
 

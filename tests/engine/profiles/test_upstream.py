@@ -6,6 +6,7 @@ import pytest
 
 from scheduling.engine.decide import decide
 from scheduling.engine.decision import NO_FUNNEL
+from scheduling.engine.lost import Lost
 from scheduling.engine.profiles.compare import compare
 from scheduling.engine.profiles.releases import RELEASES
 from scheduling.engine.reasons import Reason, Verdict
@@ -54,6 +55,14 @@ def test_bound_members_pin_the_domain_and_count(profile: str) -> None:
     add(state, pod("other", node="a"))
     refused = decide(state, "ml/g", profile=profile)
     assert (refused.verdict, refused.reason) == (Verdict.PROVED_INFEASIBLE, Reason.STICKY_DOMAIN)
+
+
+@EVERY
+def test_nothing_pins_a_group_of_which_no_member_runs_though_its_domain_is_lost(profile: str) -> None:
+    state = cluster(node("a", cpu=2000), gang("g", 2), members("g", 2))
+    state.lost["ml/g"] = Lost(state.groups["ml/g"].uid, "r9", ("gone",), 1)
+    assert decide(state, "ml/g").reason == Reason.DOMAIN_LOST
+    assert (decide(state, "ml/g", profile=profile).domain, state.lost.keys()) == ("r1", {"ml/g"})
 
 
 @EVERY
