@@ -238,12 +238,16 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+_OTHER_BREAKS = re.compile("[\r\x85\u2028\u2029\ufeff]")
+"""A block would turn them into line feeds."""
 _UNMISTAKABLE = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
 _TRUTH_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    if "\n" in text:  # readable; where a block cannot hold it the dumper takes quotes
+    if "\n" in text and not _OTHER_BREAKS.search(
+        text
+    ):  # where a block cannot hold it the dumper takes quotes
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|")
     plain = _UNMISTAKABLE.fullmatch(text) and text.lower() not in _TRUTH_WORDS
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="" if plain else '"')

@@ -361,6 +361,16 @@ def test_as_many_steps_as_one_may_have_fit_into_the_form(author: Client, cluster
     assert len(Scenario.objects.get().document["steps"]) == 200
 
 
+def test_lines_end_as_in_documents_whatever_a_browser_sends(author: Client, cluster: Cluster) -> None:
+    manifest = card(0, "submit_manifest", manifest="kind: PodGroup\r\nspec:\r\n  a: 1\r\n")
+
+    page = author.post(NEW, form("yaml", manifest, about="one\r\ntwo"))
+    assert "manifest: |\n    kind: PodGroup\n    spec:\n      a: 1\n" in page.content.decode()
+    author.post(NEW, form("save", manifest, about="one\r\ntwo"))
+
+    assert Scenario.objects.get().document["about"] == "one\ntwo"
+
+
 def test_a_name_is_needed_to_save_and_not_to_run(author: Client, cluster: Cluster) -> None:
     page = author.post(NEW, form("save", CORDON, name=""))
     assert at_field(page, "name") == "a value is required."
@@ -511,4 +521,11 @@ def test_every_document_comes_out_of_its_form_and_its_yaml_as_it_went_in(
 
     assert filled.is_valid()
     assert documents.read(filled.value()) == document
+    assert documents.read_yaml(documents.to_yaml(document)) == document
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40))
+def test_a_manifest_comes_out_of_yaml_to_the_letter(manifest: str) -> None:
+    document = documents.read({"steps": [{"step": "submit_manifest", "manifest": f"a\n{manifest}"}]})
+
     assert documents.read_yaml(documents.to_yaml(document)) == document

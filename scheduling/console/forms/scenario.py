@@ -14,7 +14,14 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.console.commands import with_first
 from scheduling.console.forms import submit
-from scheduling.console.forms.scenario_steps import MODELS, StepCard, Unshowable, new_step, typed_step
+from scheduling.console.forms.scenario_steps import (
+    MODELS,
+    LongText,
+    StepCard,
+    Unshowable,
+    new_step,
+    typed_step,
+)
 from scheduling.console.forms.submit import count_of, put_rows, take_rows, typed
 from scheduling.engine.decide import PROFILES
 from scheduling.scenarios.documents import MOST_STEPS
@@ -35,7 +42,7 @@ class HeadForm(forms.Form):
         widget=forms.TextInput({"autocomplete": "off", "size": 32}),
         help_text=_("Lower-case letters, digits and '-'. Under another name it is another scenario."),
     )
-    about = forms.CharField(
+    about = LongText(
         label=_("What it is for"), required=False, max_length=2000, widget=forms.Textarea({"rows": 2})
     )
     at = forms.CharField(

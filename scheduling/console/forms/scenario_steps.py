@@ -97,6 +97,13 @@ _WHOLE = r"[-+]?\d{1,18}"
 _FIRST = ("node", "key", "domain", "group", "gate")
 
 
+class LongText(forms.CharField):
+    """Browsers send the ends of lines as CR LF; documents have LF."""
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(value)).replace("\r\n", "\n")
+
+
 def look(kind: str, name: str) -> Look:
     return LOOKS.get(f"{kind}.{name}") or LOOKS.get(name) or Look(name)
 
@@ -153,7 +160,7 @@ def _field(kind: str, name: str, info: FieldInfo) -> forms.Field:
         )
     if shown.wide:
         widget: forms.Widget = forms.Textarea({"rows": 12, "class": "mono", "spellcheck": "false"})
-        return forms.CharField(widget=widget, strip=False, **common)
+        return LongText(widget=widget, strip=False, **common)
     listed = {"list": shown.offers, "autocomplete": "off"} if shown.offers else {}
     return forms.CharField(widget=forms.TextInput({"size": 24, **listed}), **common)
 
