@@ -234,6 +234,21 @@ def test_other_pages_lead_to_a_scenario_that_is_filled_in(visit: Callable[..., A
     assert page.url.endswith("#step-0")
 
 
+def test_nodes_of_a_large_cluster_are_offered_by_what_is_typed(
+    visit: Callable[..., Any], live_stack: Any
+) -> None:
+    many = [node(f"gpu-{place:04d}", f"r{place % 9}") for place in range(500)]
+    import_cluster(name="demo", request=ImportRequest(data=dump(*many), mode="simulated"), actor="ops")
+    page = visit(f"{NEW}?node=gpu-0001")
+    assert page.locator("#nodes option").count() == 400
+
+    page.locator("#id_s0-node").fill("")
+    page.locator("#id_s0-node").press_sequentially("0499")
+
+    until(page, "() => document.querySelectorAll('#nodes option').length === 1")
+    assert page.locator("#nodes option").get_attribute("value") == "gpu-0499"
+
+
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_of_scenarios_are_accessible(
