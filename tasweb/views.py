@@ -101,6 +101,7 @@ def failure(request: HttpRequest) -> HttpResponse:
     """
     if not isinstance(sys.exception(), OperationalError | InterfaceError):
         return server_error(request)
-    return HttpResponse(
-        render_to_string("database_away.html"), status=503, headers={"Retry-After": str(RETRY_SECONDS)}
-    )
+    # What a form sent is not sent again by a link.
+    again = request.get_full_path() if request.method == "GET" else ""
+    page = render_to_string("database_away.html", {"again": again})
+    return HttpResponse(page, status=503, headers={"Retry-After": str(RETRY_SECONDS)})

@@ -19,6 +19,7 @@ from scheduling.engine.node_types import PlanStatus, ScaleUpOption
 from scheduling.engine.scale_up import ScaleUp
 from scheduling.kube.growth_export import CLASSES
 from scheduling.ledger.store import to_datetime
+from scheduling.models import Cluster
 from scheduling.selectors import capacity as selectors
 from scheduling.selectors.capacity import PlanAndNodes, TypeAndRoom
 from scheduling.services import node_types, scale_up, scale_up_export
@@ -252,8 +253,11 @@ def preview_out(found: ScaleUp) -> PreviewOut:
 )
 def list_node_types(request: HttpRequest, cluster: str) -> NodeTypesOut:
     """Types of nodes by which the cluster can grow, by name."""
-    found = selectors.scale_up_view(find_cluster(cluster)).types
-    return NodeTypesOut(items=[type_out(one) for one in found])
+    return types_out(find_cluster(cluster))
+
+
+def types_out(cluster: Cluster) -> NodeTypesOut:
+    return NodeTypesOut(items=[type_out(one) for one in selectors.scale_up_view(cluster).types])
 
 
 @router.post(
@@ -315,8 +319,11 @@ def remove_node_type(
 )
 def list_plans(request: HttpRequest, cluster: str) -> PlansOut:
     """Open ones first, the newest first; of the closed ones the latest hundred."""
-    found = selectors.scale_up_view(find_cluster(cluster)).plans
-    return PlansOut(items=[plan_out(one) for one in found])
+    return plans_out(find_cluster(cluster))
+
+
+def plans_out(cluster: Cluster) -> PlansOut:
+    return PlansOut(items=[plan_out(one) for one in selectors.scale_up_view(cluster).plans])
 
 
 @router.post(
@@ -349,8 +356,12 @@ def plan_scale_up(
 )
 def get_plan(request: HttpRequest, cluster: str, plan: str) -> PlanOut:
     """With its alternatives, and the nodes that have joined."""
-    found = selectors.scale_up_view(find_cluster(cluster)).plans
-    for one in found:
+    return found_plan_out(find_cluster(cluster), plan)
+
+
+def found_plan_out(cluster: Cluster, plan: str) -> PlanOut:
+    """Raises Http404."""
+    for one in selectors.scale_up_view(cluster).plans:
         if one.plan.name == plan:
             return plan_out(one)
     raise Http404(f"There is no plan {plan} in {cluster}.")

@@ -86,6 +86,7 @@ class QuotaOut(Schema):
     used: int = Field(description="GPUs that members of the queue's groups have on nodes.")
     asked: int = Field(description="GPUs that the members missing to minCount ask for.")
     uses: list[QueueUseOut] = Field(description="By whom, the most first.")
+    never: bool = Field(description="The whole quota does not do for minCount members, whoever leaves.")
 
 
 class ExplanationOut(Schema):
@@ -245,6 +246,7 @@ def _quota(explanation: Explanation) -> QuotaOut | None:
         used=count.used,
         asked=count.asked,
         uses=[QueueUseOut(group=use.key, gpus=use.gpus) for use in explanation.quota_uses],
+        never=count.never,
     )
 
 

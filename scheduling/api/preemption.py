@@ -14,6 +14,7 @@ from scheduling.api.errors import errors
 from scheduling.api.schemas import OutcomeOut, Seq
 from scheduling.engine.preemption_records import PreemptionPlan, Victim
 from scheduling.ledger.store import to_datetime
+from scheduling.models import Cluster
 from scheduling.selectors import preemption as selectors
 from scheduling.services import preemption as services
 from scheduling.wording import preemption as wording
@@ -125,7 +126,11 @@ def _proposal(plan: PreemptionPlan) -> ProposalOut:
 )
 def get_preemption(request: HttpRequest, cluster: str) -> PreemptionOut:
     """What became of others is in the log: events whose type begins with `Preemption`."""
-    found = selectors.current(find_cluster(cluster))
+    return preemption_out(find_cluster(cluster))
+
+
+def preemption_out(cluster: Cluster) -> PreemptionOut:
+    found = selectors.current(cluster)
     return PreemptionOut(
         policy=PolicyOut.model_validate({"mode": found.policy.mode, "queues": list(found.policy.queues)}),
         proposals=[_proposal(plan) for plan in found.plans],

@@ -13,6 +13,7 @@ from scheduling.api.commands import IdempotencyKey, actor, command_id, find_clus
 from scheduling.api.errors import errors
 from scheduling.api.schemas import OutcomeOut, Seq
 from scheduling.engine.queues import Queue
+from scheduling.models import Cluster
 from scheduling.selectors import queues as selectors
 from scheduling.services import holding as services
 from scheduling.services.state import state_of
@@ -65,7 +66,11 @@ class QueueIn(Schema):
 )
 def list_queues(request: HttpRequest, cluster: str, limit: int = Query(100, ge=1, le=1000)) -> QueuesOut:
     """The highest priority first."""
-    state = state_of(find_cluster(cluster))
+    return queues_out(find_cluster(cluster), limit)
+
+
+def queues_out(cluster: Cluster, limit: int) -> QueuesOut:
+    state = state_of(cluster)
     turns, number = selectors.order(state, limit)
     return QueuesOut(
         seq=state.seq,

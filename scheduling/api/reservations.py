@@ -14,6 +14,7 @@ from scheduling.api.commands import IdempotencyKey, actor, command_id, find_clus
 from scheduling.api.errors import errors
 from scheduling.api.schemas import OutcomeOut, Resources, Seq
 from scheduling.ledger.store import to_datetime
+from scheduling.models import Cluster
 from scheduling.selectors import reservations as selectors
 from scheduling.services import holding as services
 from scheduling.services.state import state_of
@@ -71,7 +72,11 @@ class ReservationIn(Schema):
 )
 def list_reservations(request: HttpRequest, cluster: str) -> ReservationsOut:
     """Those that hold room now, in the order in which they were made."""
-    state = state_of(find_cluster(cluster))
+    return reservations_out(find_cluster(cluster))
+
+
+def reservations_out(cluster: Cluster) -> ReservationsOut:
+    state = state_of(cluster)
     return ReservationsOut(
         seq=state.seq,
         items=[

@@ -92,6 +92,10 @@ class NextGenerationIn(Schema):
 
     model_config = ConfigDict(extra="forbid")
 
+    generation: int = Field(
+        description="The open generation that this was decided on. When it is not the open one any more, the "
+        "request is refused and names who came first: asking twice opens one."
+    )
     topology_key: str | None = Field(None, description="Empty for no constraint; null for the same.")
     min_count: int | None = Field(None, description="Lower only where the group is elastic.")
     checkpoint: str = Field("", description="What its members start from; it is kept as text.")
@@ -193,9 +197,13 @@ def _row(cluster: Cluster, namespace: str, name: str) -> PodGroupRow:
 )
 def get_wait(request: HttpRequest, cluster: str, namespace: str, name: str) -> WaitOut:
     """What the open generation waits for, since when, until when, and what would take it out of it."""
-    found = find_cluster(cluster)
-    row = _row(found, namespace, name)
-    wait = waits.of_group(found, row.key)
+    return wait_out(find_cluster(cluster), namespace, name)
+
+
+def wait_out(cluster: Cluster, namespace: str, name: str) -> WaitOut:
+    """Raises Http404."""
+    row = _row(cluster, namespace, name)
+    wait = waits.of_group(cluster, row.key)
     if wait is None:
         raise Http404(f"No generation of {namespace}/{name} is open.")
     sticky = None
@@ -248,6 +256,28 @@ def set_deadline(
     return outcome(done)
 
 
+@router.delete(
+    f"{GROUP}/deadline",
+    response={200: OutcomeOut, **errors(404, 409, 422)},
+    summary="Go back to the default deadline",
+    **access(OPERATE),
+)
+def withdraw_deadline(
+    request: HttpRequest, cluster: str, namespace: str, name: str, idempotency_key: IdempotencyKey = ""
+) -> OutcomeOut:
+    """What was said for the open generation holds no more. The default of the cluster, if it has one, counts
+    from when the wait began: a wait that is longer is past it at once.
+    """
+    done = deadlines.withdraw_deadline(
+        cluster=find_cluster(cluster),
+        namespace=namespace,
+        name=name,
+        actor=actor(request),
+        command_id=command_id(request, idempotency_key),
+    )
+    return outcome(done)
+
+
 @router.get(
     f"{GROUP}/generations",
     response={200: GenerationsOut, **errors(404)},
@@ -256,9 +286,13 @@ def set_deadline(
 )
 def list_generations(request: HttpRequest, cluster: str, namespace: str, name: str) -> GenerationsOut:
     """Newest first: who opened each, why, and how it ended. Those whose beginning is archived are missing."""
-    found = find_cluster(cluster)
-    _row(found, namespace, name)
-    told = lineages.lineage(found, namespace, name)
+    return generations_out(find_cluster(cluster), namespace, name)
+
+
+def generations_out(cluster: Cluster, namespace: str, name: str) -> GenerationsOut:
+    """Raises Http404."""
+    _row(cluster, namespace, name)
+    told = lineages.lineage(cluster, namespace, name)
     return GenerationsOut(
         items=[
             GenerationOut(**{field: getattr(one, field) for field in GenerationOut.model_fields})
@@ -268,7 +302,9 @@ def list_generations(request: HttpRequest, cluster: str, namespace: str, name: s
 
 
 def _wanted(body: NextGenerationIn) -> NextGeneration:
-    return NextGeneration(body.topology_key, body.min_count, body.checkpoint, body.elastic)
+    return NextGeneration(
+        body.topology_key, body.min_count, body.checkpoint, body.elastic, generation=body.generation
+    )
 
 
 @router.post(
@@ -332,7 +368,11 @@ def forecast_generation(
 )
 def get_policy(request: HttpRequest, cluster: str) -> WaitPolicyOut:
     """For groups without a deadline of their own; counted from when a wait began."""
-    found = waits.policy(find_cluster(cluster))
+    return policy_out(find_cluster(cluster))
+
+
+def policy_out(cluster: Cluster) -> WaitPolicyOut:
+    found = waits.policy(cluster)
     if found is None:
         return WaitPolicyOut(after_s=None, action=None)
     return WaitPolicyOut(after_s=found.after // 1000, action=found.action)
@@ -366,7 +406,11 @@ def set_policy(
 )
 def list_lost(request: HttpRequest, cluster: str) -> LostDomainsOut:
     """Those that an operator gave up, in the order in which they were; not those whose nodes are gone."""
-    marks = waits.marked_lost(find_cluster(cluster))
+    return lost_domains_out(find_cluster(cluster))
+
+
+def lost_domains_out(cluster: Cluster) -> LostDomainsOut:
+    marks = waits.marked_lost(cluster)
     return LostDomainsOut(
         items=[
             LostDomainOut(

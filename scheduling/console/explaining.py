@@ -20,7 +20,7 @@ from scheduling.selectors.past_groups import PastGroup
 from scheduling.services.explain import NEAR, Explanation, explain
 from scheduling.services.problems import Refused
 from scheduling.services.standing import Standing, standings
-from scheduling.wording import census, changes, decisions
+from scheduling.wording import census, changes, decisions, preemption, scale_up
 
 _BESIDE_THE_MAP = 5
 
@@ -212,6 +212,8 @@ def explained(explanation: Explanation, status: str, *, every_domain: bool = Fal
         "lost_to": explanation.lost_to,
         "reservations": explanation.reservations,
         "quota_uses": explanation.quota_uses,
+        "no_nodes": scale_up.no_help(explanation.no_nodes) if explanation.no_nodes else "",
+        "no_victims": preemption.why(explanation.no_victims, "") if explanation.no_victims else "",
     }
 
 

@@ -9,21 +9,21 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 MESSAGES: dict[str, Any] = {
-    "domain": _("{domain}: {nodes} nodes · {free}/{gpus} GPUs free"),
+    "domain": _("{domain} · nodes: {nodes} · GPUs free: {free}/{gpus}"),
     "unlabelled": _("no {key} label"),
-    "node": _("{node} · {domain} · {free}/{gpus} GPUs free"),
+    "node": _("{node} · {domain} · GPUs free: {free}/{gpus}"),
     "cordoned": _("cordoned"),
     "notReady": _("not ready"),
     "tainted": _("tainted"),
     "nodeIs": _("{node} {state}"),
     "held": _("{held} of them held by reservations"),
     "more": _("{count} more"),
-    "fits": _("{fits} of {need} members fit"),
+    "fits": _("members that fit: {fits} of {need}"),
     "rank": _("rank {rank}"),
     "holders": _("held by {groups}"),
     "noGroup": _("pods of no PodGroup"),
-    "matches": _("{count} nodes match"),
-    "changed": _("{count} nodes changed"),
+    "matches": _("nodes that match: {count}"),
+    "changed": _("nodes that changed: {count}"),
     "loading": _("Loading the map…"),
     "empty": _("No nodes yet."),
     "emptyHint": _("Import a cluster to see its racks."),
@@ -54,8 +54,8 @@ MESSAGES: dict[str, Any] = {
     "pastLoading": _("Loading this moment…"),
     "pastFailed": _("This moment could not be loaded: {error}"),
     "pastCounts": _(
-        "Of {all} nodes {added} added, {removed} removed, {state} with another state, rack or size, "
-        "{owners} with other owners; {same} are the same."
+        "Nodes: {all}. Added: {added}, removed: {removed}, with another state, rack or size: {state}, "
+        "with other owners: {owners}, the same: {same}."
     ),
     "pastChanged": _("at event {a}: {before} — at event {b}: {after}"),
     "pastAbsent": _("not there"),

@@ -30,6 +30,7 @@ class Unavailable(MiddlewareMixin):
             "newer": error if isinstance(error, UnknownEvent) else None,
             "base": isinstance(error, UnreadableBase),
             "held": held,
+            "again": request.get_full_path() if request.method == "GET" else "",
         }
         response = render(request, "503.html", context, status=503)
         response["Retry-After"] = RETRY_AFTER

@@ -53,6 +53,10 @@ def conflict(state: ClusterState, roster: Roster) -> Conflict | None:
     if roster.group is None or not roster.bound or not enforced(state, roster):
         return None
     index = state.index(roster.group.topology_key)
+    return roster.about("domains", index, lambda: _conflict(state, index, roster))
+
+
+def _conflict(state: ClusterState, index: TopologyIndex, roster: Roster) -> Conflict | None:
     found: set[int] = set()
     lost: set[str] = set()
     for name in {pod.node for pod in roster.bound}:

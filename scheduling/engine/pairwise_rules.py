@@ -176,7 +176,7 @@ def _add(off: dict[Bar, Bools], bar: Bar, hit: Bools) -> None:
 
 def rules(state: ClusterState, who: Roster) -> Rules | None:
     """What restricts the waiting members, None when nothing does."""
-    about = who.about(state.apart_as_of, lambda: _about(state, who.faces))
+    about = who.about("apart", state.apart_as_of, lambda: _about(state, who.faces))
     if not who.pairwise and not about:
         return None
     apart = [(having, state.pods_apart(having)) for having in about]

@@ -175,13 +175,24 @@ def _needs_none(state: ClusterState, key: str) -> Why | None:
     if numa.asked(state, key):
         return Why.ZONES
     made = decide(state, key)
-    if made.placed:
+    return Why.NOT_WAITING if made.placed else _of_refusal(made.verdict, made.reason)
+
+
+def no_use(state: ClusterState, key: str, verdict: str, reason: str) -> Why | None:
+    """Why nobody's end can help a group that was refused so, as far as that is seen without a search."""
+    if key in state.groups and roster(state, key).running:
         return Why.NOT_WAITING
-    if made.verdict == Verdict.HELD:
-        return Why.QUOTA if made.reason == Reason.QUOTA else Why.HELD
-    if made.verdict == Verdict.CONFLICTED:
+    if key in state.groups and numa.asked(state, key):
+        return Why.ZONES
+    return _of_refusal(verdict, reason)
+
+
+def _of_refusal(verdict: str, reason: str) -> Why | None:
+    if verdict == Verdict.HELD:
+        return Why.QUOTA if reason == Reason.QUOTA else Why.HELD
+    if verdict == Verdict.CONFLICTED:
         return Why.CONFLICTED
-    return Why.UNMODELLED if made.reason == Reason.UNMODELLED else None
+    return Why.UNMODELLED if reason == Reason.UNMODELLED else None
 
 
 class _Search:

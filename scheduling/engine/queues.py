@@ -26,10 +26,16 @@ class Queue:
 @dataclass(frozen=True, slots=True)
 class QuotaCount:
     """GPUs: ``used`` by members on nodes of the queue's groups, ``asked`` by the members that are missing to
-    minCount (at least one).
+    minCount (at least one), ``own`` by its members on nodes, which ``used`` counts too.
     """
 
     queue: str
     quota: int
     used: int
     asked: int
+    own: int = 0
+
+    @property
+    def never(self) -> bool:
+        """The whole quota does not do for minCount members, whoever else leaves."""
+        return self.own + self.asked > self.quota

@@ -58,7 +58,7 @@ def allowance(state: ClusterState, who: Roster) -> Allowance:
     cheapest = sorted(asked, key=asked.__getitem__)
     needed = sum(asked[uid] for uid in cheapest[: who.missing])
     if needed > left:
-        return Allowance(QuotaCount(queue.name, queue.quota, taken, needed))
+        return Allowance(QuotaCount(queue.name, queue.quota, taken, needed, gpus(who.bound)))
     inside: set[str] = set()
     for uid in cheapest:
         if asked[uid] <= left:

@@ -99,12 +99,14 @@ class Roster:
         """One waiting member of each set of labels."""
         return self._once("faces", lambda: tuple({pod.labels: pod for pod in self.waiting}.values()))
 
-    def about(self, as_of: object, make: Callable[[], T]) -> T:
-        """What pods on nodes have to do with the members, made again when ``as_of`` is another object."""
-        known, found = self._asked.get("about", (None, None))
+    def about(self, what: str, as_of: object, make: Callable[[], T]) -> T:
+        """What something beside the group has to do with its members, made again when ``as_of`` is another
+        object.
+        """
+        known, found = self._asked.get(what, (None, None))
         if known is not as_of:
             found = make()
-            self._asked["about"] = as_of, found
+            self._asked[what] = as_of, found
         told: T = found
         return told
 

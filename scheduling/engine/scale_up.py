@@ -200,21 +200,22 @@ _Counts = tuple[int, ...]
 
 def _for_one(state: ClusterState, key: str, limit: int) -> ScaleUp:
     refusal = decide(state, key)
-    obstacle = _obstacle(state, key, refusal)
+    if refusal.placed:
+        return ScaleUp(obstacle=NoHelp.FITS, group=key)
+    obstacle = no_help(state, key, refusal.verdict, refusal.reason)
     where = candidates(state, roster(state, key))
     if obstacle is not None or isinstance(where, Conflict):
         return ScaleUp(obstacle=obstacle or NoHelp.CONFLICTED, group=key)
     return _Search(state, key, refusal, where).found(limit)
 
 
-def _obstacle(state: ClusterState, key: str, refusal: Decision) -> NoHelp | None:
-    if refusal.placed:
-        return NoHelp.FITS
-    if refusal.verdict == Verdict.HELD:
-        return NoHelp.QUOTA if refusal.reason == Reason.QUOTA else NoHelp.HELD
-    if refusal.verdict == Verdict.CONFLICTED:
+def no_help(state: ClusterState, key: str, verdict: str, reason: str) -> NoHelp | None:
+    """Why no new node can help a group that was refused so, as far as that is seen without a search."""
+    if verdict == Verdict.HELD:
+        return NoHelp.QUOTA if reason == Reason.QUOTA else NoHelp.HELD
+    if verdict == Verdict.CONFLICTED:
         return NoHelp.CONFLICTED
-    if refusal.reason == Reason.UNMODELLED:
+    if reason == Reason.UNMODELLED:
         return NoHelp.UNMODELLED
     if numa.asked(state, key):
         return NoHelp.ZONES

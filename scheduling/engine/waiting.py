@@ -104,6 +104,19 @@ def deadline(state: ClusterState, key: str) -> Deadline | None:
     return None if policy is None or since is None else Deadline(since + policy.after, policy.action, True)
 
 
+def own_deadline(state: ClusterState, key: str) -> WaitDeadline | None:
+    """What somebody said of how long the open generation may wait; None where the default of the cluster
+    holds, also when all that is recorded is that the default is past.
+    """
+    group, own = state.groups.get(key), state.records.of(WaitDeadline).get(key)
+    if group is None or own is None or own.uid != group.uid:
+        return None
+    policy = next(iter(state.records.of(WaitPolicy).values()), None)
+    since = waits_since(state, key)
+    is_default = policy is not None and since is not None and own.at == since + policy.after
+    return None if own.expired_at is not None and is_default else own
+
+
 def occupants(state: ClusterState, topology_key: str, domain: str) -> tuple[Occupant, ...]:
     """The groups with members on nodes in the domain: most GPUs first, then most members, then by key."""
     found: defaultdict[str, list[Pod]] = defaultdict(list)

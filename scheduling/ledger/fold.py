@@ -461,6 +461,11 @@ def _wait_deadline_set(event: e.WaitDeadlineSet, state: ClusterState) -> None:
 
 
 @_change.register
+def _wait_deadline_withdrawn(event: e.WaitDeadlineWithdrawn, state: ClusterState) -> None:
+    _drop_deadline(state, f"{event.namespace}/{event.name}", event.uid)
+
+
+@_change.register
 def _wait_deadline_expired(event: e.WaitDeadlineExpired, state: ClusterState) -> None:
     key = f"{event.namespace}/{event.name}"
     state.records.put(WaitDeadline(key, event.uid, event.at, event.action, event.expired_at))

@@ -11,13 +11,14 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import orjson
 
-from scheduling.ledger import archives, codec, store
+from scheduling.ledger import archive_files, archives, codec, store
 from scheduling.ledger.store import GENESIS
-from scheduling.models import Stream
+from scheduling.models import Archive, Stream
 
 FORM = "tas-console-heads"
 VERSION = 1
@@ -89,10 +90,12 @@ def read(data: bytes, *, key: str = "") -> Heads:
     return Heads(at, console, tuple(map(_noted, listed)), signature is not None)
 
 
-def problem(head: NotedHead) -> str:
-    """Why the log is not one that continues the noted head, in a sentence; "" when it is.
+def problem(head: NotedHead, folder: Path | None = None) -> str:
+    """Why the log is not one that continues the noted head, in a sentence; "" when it is. ``folder``: where
+    the files of archived events are looked for.
 
-    That events before it are what their hashes say is for ``verify.verify_chain``.
+    That events before it are what their hashes say is for ``verify.verify_chain``, and of archived ones for
+    ``retention verify``.
     """
     stream = Stream.objects.filter(kind=head.kind, name=head.name).first()
     if stream is None:
@@ -104,16 +107,37 @@ def problem(head: NotedHead) -> str:
         return f"{head.stream} ends at event {reached}: its head was noted at event {head.seq}"
     archive = archives.holding(stream.pk, head.seq)
     if archive is not None and archive.last_seq != head.seq:
-        return (
-            f"{head.stream}: event {head.seq}, at which its head was noted, is archived and cannot be looked "
-            f"at: {archives.BRINGS_BACK} from {archive.file}"
-        )
+        return _problem_in_file(head, archive, folder)
     if archive is not None:
         return "" if bytes(archive.hash) == head.hash else _rewritten(head)
     row = next(store.stored(stream.pk, after=head.seq - 1, upto=head.seq), None)
     if row is None:
         return f"{head.stream} has no event {head.seq} any more: its head was noted there"
     return "" if row.hash == head.hash else _rewritten(head)
+
+
+def _problem_in_file(head: NotedHead, archive: Archive, folder: Path | None) -> str:
+    """The file is read to its end: only then it is known that the log goes on from the noted event."""
+    path = None if folder is None else folder / archive.file
+    if path is None or not path.is_file():
+        where = "" if folder is None else f"{archive.file} is not in {folder}; "
+        return (
+            f"{head.stream}: event {head.seq}, at which its head was noted, is archived and cannot be looked "
+            f"at: {where}{archives.BRINGS_BACK} from {archive.file}"
+        )
+    found = b""
+    try:
+        if archive_files.digest(path).sha256 != archive.sha256:
+            return f"{head.stream}: {path} is not the file that was archived: it has another SHA-256"
+        told = archive_files.header(path)
+        for row in archive_files.read(path):
+            if row.seq == head.seq:
+                found = row.hash
+    except archive_files.BadArchive as error:
+        return f"{head.stream}: {error}"
+    if bytes.fromhex(told.hash) != bytes(archive.hash):
+        return f"{head.stream}: the log does not go on from {path}, which ends with another hash"
+    return "" if found == head.hash else _rewritten(head)
 
 
 def _rewritten(head: NotedHead) -> str:

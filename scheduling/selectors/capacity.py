@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from scheduling.engine.growth import arrivals, room_to_grow
 from scheduling.engine.node_types import NodeType, ScaleUpPlan
 from scheduling.engine.queue import waiting
+from scheduling.engine.scale_up import NoHelp, no_help
 from scheduling.engine.state import ClusterState
 from scheduling.models import Cluster
 from scheduling.services.state import state_of
@@ -30,10 +31,13 @@ class PlanAndNodes:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A group of the queue, and the open plan that is for it, "" for none."""
+    """A group of the queue, the open plan that is for it, "" for none, and why by its last decision no new
+    node can help it.
+    """
 
     key: str
     plan: str
+    no_help: NoHelp | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +63,17 @@ def view_of(state: ClusterState) -> ScaleUpView:
         state.seq,
         types_of(state),
         plans,
-        tuple(Waiting(key, planned.get(key, "")) for key in waiting(state) if key in state.groups),
+        tuple(
+            Waiting(key, planned.get(key, ""), _no_help(state, key))
+            for key in waiting(state)
+            if key in state.groups
+        ),
     )
+
+
+def _no_help(state: ClusterState, key: str) -> NoHelp | None:
+    last = state.verdicts.get(key)
+    return None if last is None else no_help(state, key, last.verdict, last.reason)
 
 
 def types_of(state: ClusterState) -> tuple[TypeAndRoom, ...]:

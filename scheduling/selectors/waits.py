@@ -16,6 +16,7 @@ from scheduling.engine.waiting import (
     is_short,
     lost_domain,
     occupants,
+    own_deadline,
     waits_since,
 )
 from scheduling.engine.waits import MarkedLost, StickyWait, WaitDeadline, WaitPolicy
@@ -28,8 +29,9 @@ from scheduling.services.state import state_of
 @dataclass(frozen=True, slots=True)
 class Wait:
     """Of an open generation. ``since``: when the wait for minCount began, in milliseconds, None without one.
-    ``short``: members are missing to minCount, so that a deadline may be set. ``sticky``: the wait for its
-    own domain, and ``occupants`` who is in that. ``unlimited``: somebody said that it may wait for as long as
+    ``short``: members are missing to minCount, so that a deadline may be set. ``own``: how long it may wait
+    was said for this generation itself; ``default``: what the cluster says. ``sticky``: the wait for its own
+    domain, and ``occupants`` who is in that. ``unlimited``: somebody said that it may wait for as long as
     it takes. ``lost``: its domain is lost, with ``lost_domain`` when it can be told, ``lost_seq`` of the
     event that tells it and ``mark`` where an operator gave it up; ``proposals``: new generations that would
     be placed at once, asked for where the domain is lost or a deadline that was to propose is past.
@@ -42,6 +44,8 @@ class Wait:
     occupants: tuple[Occupant, ...]
     deadline: Deadline | None
     unlimited: bool
+    own: bool
+    default: WaitPolicy | None
     lost: bool
     lost_domain: str | None
     lost_seq: int | None
@@ -75,6 +79,8 @@ def of_group(cluster: Cluster, key: str) -> Wait | None:
         occupants=around,
         deadline=until,
         unlimited=own is not None and own.uid == group.uid and own.at is None,
+        own=own_deadline(state, key) is not None,
+        default=policy(cluster),
         lost=lost,
         lost_domain=domain,
         lost_seq=state.lost[key].seq if lost and key in state.lost else None,

@@ -8,13 +8,14 @@ is never closed by one.
 from __future__ import annotations
 
 from scheduling.engine.state import ClusterState
-from scheduling.engine.waiting import deadline, is_short, waits_since
+from scheduling.engine.waiting import deadline, is_short, own_deadline, waits_since
 from scheduling.engine.waits import ACTIONS, WaitDeadline, WaitPolicy
 from scheduling.ledger.events import (
     Event,
     WaitDeadlineExpired,
     WaitDeadlineLifted,
     WaitDeadlineSet,
+    WaitDeadlineWithdrawn,
     WaitPolicyChanged,
 )
 from scheduling.models import Cluster
@@ -123,6 +124,17 @@ def deadline_events(state: ClusterState, key: str, at: int | None, action: str, 
     return [WaitDeadlineSet(group.namespace, group.name, group.uid, group.generation, at, action)]
 
 
+def withdrawal_events(state: ClusterState, key: str) -> list[Event]:
+    """The default of the cluster holds for the open generation; nothing where it does already. Raises
+    Refused.
+    """
+    group = open_group(state, key)
+    known = own_deadline(state, key)
+    if known is None:
+        return []
+    return [WaitDeadlineWithdrawn(group.namespace, group.name, group.uid, group.generation, known.at)]
+
+
 def policy_events(state: ClusterState, after: int | None, action: str) -> list[Event]:
     """``after``: milliseconds, None for no default. Raises Refused; paths are ``after`` and ``action``."""
     problems = [
@@ -169,6 +181,22 @@ def set_deadline(
         actor=actor,
         command_id=command_id,
         request=f"deadline {key} {at} {action}",
+    )
+
+
+def withdraw_deadline(
+    *, cluster: Cluster, namespace: str, name: str, actor: str, command_id: str = ""
+) -> Outcome:
+    """Back to the default of the cluster, which counts from when the wait began; a wait that is longer
+    expires at once. Raises Refused.
+    """
+    key = f"{namespace}/{name}"
+    return execute(
+        cluster,
+        lambda state, _: withdrawal_events(state, key),
+        actor=actor,
+        command_id=command_id,
+        request=f"default deadline {key}",
     )
 
 

@@ -12,8 +12,10 @@ from scheduling.engine.changes import ChangeSet, change_sets
 from scheduling.engine.decision import Decision
 from scheduling.engine.model import DEFAULT_SCHEDULER
 from scheduling.engine.obstacles import Obstacle, obstacles
+from scheduling.engine.preemption import Why, no_use
 from scheduling.engine.profiles.compare import Comparison, compare
 from scheduling.engine.roster import roster
+from scheduling.engine.scale_up import NoHelp, no_help
 from scheduling.engine.state import ClusterState
 from scheduling.engine.turns import LostTo
 from scheduling.models import Cluster
@@ -35,9 +37,10 @@ class Explanation:
     that was evaluated and found no place. ``observed``: nothing of it is ever bound by us. ``after``,
     ``complete``: see ``foreseeing.Foreseen``. ``schedulers``: those that waiting members ask for, but for the
     default one. ``spread``: what topology spread constraints of members that are to come leave.
-    ``lost_to``: who took its room, as its last decision told.
-    default one. ``reservations``: those for others that keep members off the ``NEAR`` domains;
-    ``quota_uses``: who has the GPUs of the quota that holds the group.
+    ``lost_to``: who took its room, as its last decision told. ``reservations``: those for others that
+    keep members off the ``NEAR`` domains; ``quota_uses``: who has the GPUs of the quota that holds the group.
+    ``no_nodes``, ``no_victims``: why new
+    nodes, or the end of other groups, cannot help it, as far as the decision itself shows that.
     """
 
     decision: Decision
@@ -53,6 +56,8 @@ class Explanation:
     lost_to: LostTo | None = None
     reservations: tuple[Held, ...] = ()
     quota_uses: tuple[Use, ...] = ()
+    no_nodes: NoHelp | None = None
+    no_victims: Why | None = None
 
     @property
     def forecast(self) -> bool:
@@ -128,7 +133,7 @@ def _known(state: ClusterState, key: str) -> ClusterState:
 
 
 def _explanation(state: ClusterState, key: str, found: Foreseen) -> Explanation:
-    turn = state.turns.get(key)
+    turn, made = state.turns.get(key), found.decision
     return Explanation(
         found.decision,
         state.seq,
@@ -142,5 +147,7 @@ def _explanation(state: ClusterState, key: str, found: Foreseen) -> Explanation:
         spread=told(state, key),
         lost_to=turn.lost_to if turn is not None else None,
         reservations=tuple(in_the_way(found.state, found.decision.domains[:NEAR])),
-        quota_uses=uses(found.state, found.decision.quota.queue) if found.decision.quota else (),
+        quota_uses=uses(found.state, made.quota.queue) if made.quota else (),
+        no_nodes=no_help(found.state, key, made.verdict, made.reason),
+        no_victims=no_use(found.state, key, made.verdict, made.reason),
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from scheduling.ledger.store import CommandReused, to_milliseconds
 from scheduling.models import Cluster, Event, PodRow
-from scheduling.services.problems import DUPLICATE, FORBIDDEN, NOT_FOUND, First, Problem
+from scheduling.services.problems import CONFLICT, DUPLICATE, FORBIDDEN, NOT_FOUND, First, Problem
 
 LOOKED_AT = 500
 """So many of the newest events of a type are searched where no index leads to the one that is meant."""
@@ -59,6 +59,8 @@ def _first(cluster: Cluster, problem: Problem) -> First | None:
         return _if_last(cluster, kind, namespace, name, *_ENDED[kind])
     if problem.reason == NOT_FOUND and kind == "Pod":
         return _removed(cluster, problem.message.rpartition(" ")[2])
+    if (kind, problem.reason, problem.path) == ("PodGroup", CONFLICT, "generation"):
+        return newest(cluster, "podgroup", namespace, name, ("PodGroupCreated",))
     if (kind, problem.reason, problem.path) == ("Pod", FORBIDDEN, "spec.nodeName"):
         row = PodRow.objects.filter(cluster=cluster, namespace=namespace, name=name, removed=False).first()
         if row is not None and row.node and row.group:

@@ -21,7 +21,7 @@ from scheduling.services.execute import Outcome, now_ms
 from scheduling.services.importing import next_generation as following
 from scheduling.services.members import closing_events, only_simulated, open_group, replacement
 from scheduling.services.numa import zone_problems
-from scheduling.services.problems import FORBIDDEN, INVALID, Problem, Refused
+from scheduling.services.problems import CONFLICT, FORBIDDEN, INVALID, Problem, Refused
 from scheduling.services.state import state_of
 from scheduling.services.submitting import Submission
 from scheduling.services.workloads import submitted
@@ -33,13 +33,15 @@ LONGEST_CHECKPOINT = 1_024
 class NextGeneration:
     """What is asked to be different. ``topology_key``: None for the same, "" for no constraint;
     ``min_count``: None for the same; ``checkpoint``: what the members start from, "" for nothing;
-    ``elastic``: the group is marked elastic from this generation on.
+    ``elastic``: the group is marked elastic from this generation on; ``generation``: the number of the open
+    one that this was decided on, so that asking twice opens one; None for whichever is open.
     """
 
     topology_key: str | None = None
     min_count: int | None = None
     checkpoint: str = ""
     elastic: bool = False
+    generation: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,9 @@ def next_generation(state: ClusterState, key: str, wanted: NextGeneration, now_m
     """
     only_simulated(state, "delete the PodGroup in the cluster and create it anew there")
     old = open_group(state, key)
+    if wanted.generation is not None and wanted.generation != old.generation:
+        message = f"generation {wanted.generation} is not the open one, which is generation {old.generation}"
+        raise Refused([Problem("PodGroup", old.namespace, old.name, "generation", CONFLICT, message)])
     group = _group(old, wanted)
     members = [*roster(state, key).bound, *roster(state, key).waiting, *roster(state, key).gated]
     problems = _problems(state, old, group, wanted, len(members))
@@ -129,7 +134,9 @@ def _problems(
         message = f"minCount may be lowered from {old.min_count} only where the group is marked elastic"
         found.append(problem("min_count", FORBIDDEN, message))
     elif new.policy == "gang" and new.min_count > members:
-        message = f"minCount {new.min_count} is more than the {members} members: it would be held for ever"
+        message = (
+            f"minCount {new.min_count} is more than there are members, {members}: it would be held for ever"
+        )
         found.append(problem("min_count", INVALID, message))
     if len(wanted.checkpoint) > LONGEST_CHECKPOINT:
         message = f"must have at most {LONGEST_CHECKPOINT} characters"

@@ -58,11 +58,11 @@ def _without_label(key: str, nodes: Mapping[str, Node]) -> list[Problem]:
     names = sorted(node.name for node in nodes.values() if node.label(key) is None)
     if not names or len(names) == len(nodes):
         return []
-    what = "node has" if len(names) == 1 else "nodes have"
+    what = "node has no label {} and belongs" if len(names) == 1 else "nodes have no label {} and belong"
     return [
         Problem(
             "Node", "", names[0] if len(names) == 1 else "", f"metadata.labels[{key}]", "",
-            f"{len(names)} {what} no label {key} and belong to none of its domains: {_listed(names)}",
+            f"{len(names)} {what.format(key)} to none of its domains: {_listed(names)}",
         )
     ]  # fmt: skip
 

@@ -387,7 +387,9 @@ class _Plan:
         told = spreading.told_after(self.state, events, keys[:_SPREADING])
         found = [*(replace(problem, reason="") for problem in told.problems), *told.notices]
         if len(keys) > _SPREADING:
-            message = f"{len(keys) - _SPREADING} PodGroups more have constraints that were not looked at"
+            message = (
+                f"PodGroups whose constraints were not looked at, beside these: {len(keys) - _SPREADING}"
+            )
             found.append(Problem("PodGroup", "", "", spreading.FIELD, "", message))
         return found
 

@@ -137,7 +137,7 @@ def _growth(form: NodeTypeForm, problems: list[Problem]) -> tuple[Growth, ...]:
     if not form.growth:
         problems.append(_problem(form, "growth", REQUIRED, "name at least one domain in which it may grow"))
     if len(form.growth) > MOST_GROWTH:
-        message = f"{len(form.growth)} domains: at most {MOST_GROWTH} in one type"
+        message = f"domains in one type: at most {MOST_GROWTH}, not {len(form.growth)}"
         problems.append(_problem(form, "growth", INVALID, message))
     seen: set[tuple[str, str]] = set()
     for place, entry in enumerate(form.growth[:MOST_GROWTH]):
@@ -150,7 +150,7 @@ def _growth(form: NodeTypeForm, problems: list[Problem]) -> tuple[Growth, ...]:
         if problem := label_value_problem(entry.domain):
             problems.append(_problem(form, f"{path}.domain", INVALID, f"{entry.domain!r} {problem}"))
         if not 0 < entry.most <= MOST_NODES:
-            message = f"{entry.most} nodes: 1 to {MOST_NODES} in one domain"
+            message = f"nodes in one domain: 1 to {MOST_NODES}, not {entry.most}"
             problems.append(_problem(form, f"{path}.most", INVALID, message))
         if (entry.key, entry.domain) in seen:
             message = f"{entry.key}={entry.domain} is there twice"

@@ -77,7 +77,7 @@ def _problems(queue: Queue) -> Iterator[Problem]:
     if abs(queue.priority) > LARGEST:
         yield problem("priority", INVALID, f"{queue.priority} is not between -{LARGEST} and {LARGEST}")
     if queue.quota is not None and not 0 <= queue.quota <= LARGEST:
-        yield problem("quota", INVALID, f"{queue.quota} GPUs: 0 to {LARGEST}, or none for no limit")
+        yield problem("quota", INVALID, f"GPUs: 0 to {LARGEST}, or none for no limit, not {queue.quota}")
     if queue.order not in ORDERS:
         yield problem("order", INVALID, f"{queue.order!r} is neither {' nor '.join(ORDERS)}")
     elif queue.order == "fair" and not queue.quota:

@@ -158,12 +158,12 @@ def _size_problems(wish: Wish) -> Iterator[Problem]:
         message = "either a number of whole nodes or a number of members is needed"
         yield _problem("nodes", INVALID, message)
     if wish.members > MOST_MEMBERS:
-        yield _problem("members", INVALID, f"{wish.members} members: at most {MOST_MEMBERS}")
+        yield _problem("members", INVALID, f"members: at most {MOST_MEMBERS}, not {wish.members}")
     if wish.members > 0 and bool(wish.requests) == bool(wish.like):
         message = "what a member requests, or a group whose members are like it, is needed"
         yield _problem("requests", REQUIRED, message)
     if wish.minutes is not None and not 0 < wish.minutes <= LONGEST:
-        yield _problem("minutes", INVALID, f"{wish.minutes} minutes: 1 to {LONGEST}, or none for no end")
+        yield _problem("minutes", INVALID, f"minutes: 1 to {LONGEST}, or none for no end, not {wish.minutes}")
 
 
 # ---------------------------------------------------------------- the nodes
@@ -173,7 +173,7 @@ def _whole_nodes(state: ClusterState, wish: Wish, inside: Sequence[Node]) -> dic
     """What is free on so many wholly free nodes: fewest GPUs, then name."""
     free = [node for node in inside if node.ready and not node.unschedulable and _is_whole(state, node)]
     if len(free) < wish.nodes:
-        message = f"{wish.domain} has {len(free)} of {wish.nodes} wholly free nodes now"
+        message = f"wholly free nodes in {wish.domain} now: {len(free)} of {wish.nodes}"
         raise Refused([_problem("nodes", INVALID, message)])
     free.sort(key=lambda node: (gpus_of(node.allocatable), node.name))
     return {node.name: +Counter(state.free(node.name)) for node in free[: wish.nodes]}
@@ -199,7 +199,7 @@ def _room_for_members(state: ClusterState, wish: Wish) -> dict[str, Counter[str]
         ahead.set_pod(Pod("", uid, uid, Shape(shape.requests, wanted), group="reservation"))
     decision = decide(ahead, _KEY)
     if not decision.placed:
-        message = f"{wish.domain} has room for {decision.fits} of {wish.members} such members now"
+        message = f"such members for which {wish.domain} has room now: {decision.fits} of {wish.members}"
         raise Refused([_problem("members", INVALID, message)])
     room: dict[str, Counter[str]] = {}
     for uid, node in decision.assignments:
@@ -213,7 +213,7 @@ def _shapes(state: ClusterState, wish: Wish) -> list[Shape]:
     who = roster(state, wish.like)
     members = [*who.bound, *who.waiting, *who.gated]
     if len(members) < wish.members:
-        message = f"PodGroup {wish.like} has {len(members)} members, not {wish.members}"
+        message = f"members of PodGroup {wish.like}: {len(members)}, not {wish.members}"
         raise Refused([_problem("like", INVALID, message)])
     return [pod.shape for pod in members[: wish.members]]
 

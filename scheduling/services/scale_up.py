@@ -126,7 +126,7 @@ def plan_events(state: ClusterState, groups: Sequence[str], minutes: int, now_ms
     if not keys:
         raise Refused([Problem("ScaleUpPlan", "", "", "groups", REQUIRED, "name at least one group")])
     if len(keys) > MOST_GROUPS:
-        message = f"{len(keys)} groups: at most {MOST_GROUPS} in one plan"
+        message = f"groups in one plan: at most {MOST_GROUPS}, not {len(keys)}"
         raise Refused([Problem("ScaleUpPlan", "", "", "groups", INVALID, message)])
     _known(state, keys)
     _minutes(minutes, "")
@@ -240,7 +240,7 @@ def _known(state: ClusterState, keys: Sequence[str]) -> None:
 
 def _minutes(minutes: int, name: str) -> None:
     if not 0 < minutes <= MOST_MINUTES:
-        message = f"{minutes} minutes: 1 to {MOST_MINUTES}"
+        message = f"minutes: 1 to {MOST_MINUTES}, not {minutes}"
         raise Refused([_of_plan(name, "minutes", INVALID, message)])
 
 
@@ -259,7 +259,9 @@ def _still_holds(state: ClusterState, found: ScaleUpPlan, option: ScaleUpOption)
     for step in option.steps:
         room = room_to_grow(state, step.kind, step.key, step.domain)
         if room < step.count:
-            message = f"{step.key}={step.domain} may grow by {room} nodes of {step.kind} now: plan again"
+            message = (
+                f"nodes of {step.kind} by which {step.key}={step.domain} may grow now: {room}; plan again"
+            )
             problems.append(_of_plan(found.name, "option", CONFLICT, message))
     if not problems and not _same_groups(state, option):
         message = "a group that it is for has ended or was made anew: plan again"
@@ -287,6 +289,6 @@ def _joining(state: ClusterState, name: str, steps: Sequence[NewNodes], most: in
     """The nodes of the steps, the first ``most`` of them."""
     promised = sum(step.count for step in steps)
     if most is not None and not 0 <= most <= promised:
-        raise Refused([_of_plan(name, "nodes", INVALID, f"{most} nodes: 0 to {promised}")])
+        raise Refused([_of_plan(name, "nodes", INVALID, f"nodes: 0 to {promised}, not {most}")])
     made = new_nodes(state, steps)[: promised if most is None else most]
     return [NodeAdded(replace(node, uid=minted_uid(state.seq, "node", node.name))) for node in made]

@@ -78,7 +78,7 @@ def _notices(state: ClusterState, found: Spread) -> list[Problem]:
     told = []
     if found.narrowed:
         left = [entry.domain for entry in found.domains if entry.left not in (Left.SPREAD, Left.SMALL)]
-        message = f"the constraints leave {len(left)} of {len(found.domains)} domains: {_listed(left)}"
+        message = f"domains that the constraints leave, {len(left)} of {len(found.domains)}: {_listed(left)}"
         told.append(Problem("PodGroup", namespace, name, FIELD, "", message))
     told += _limits(state, found, "")
     for soft in found.soft:
@@ -109,24 +109,24 @@ def _sentence(found: Spread, limit: Limit, domains: Sequence[str]) -> str:
     rule: SpreadConstraint = limit.constraint
     if not found.enforced:
         return (
-            f"at most {limit.takes} of {found.missing} members can come: "
+            f"members that can come: at most {limit.takes} of {found.missing}; "
             f"no order in which they come keeps the constraints over {rule.topology_key}"
         )
-    come = f"at most {limit.takes} of {found.missing} members can come into {_listed(domains)}"
+    come = f"members that can come into {_listed(domains)}: at most {limit.takes} of {found.missing}"
     match limit.why:
         case Why.UNLABELLED:
-            return f"{come}: no node that they may use there carries {rule.topology_key}"
+            return f"{come}; no node that they may use there carries {rule.topology_key}"
         case Why.MIN_DOMAINS:
             return (
-                f"{come}: maxSkew is {rule.max_skew} over {rule.topology_key}, and with {limit.domains} "
-                f"of at least {rule.min_domains} domains (minDomains) the fewest counts as 0"
+                f"{come}; maxSkew is {rule.max_skew} over {rule.topology_key}, and since its domains, "
+                f"{limit.domains}, are fewer than minDomains, {rule.min_domains}, the fewest counts as 0"
             )
         case Why.SKEW:
             return (
-                f"{come}: maxSkew is {rule.max_skew} over {rule.topology_key}, of whose {limit.domains} "
-                f"domains {_shown(limit.in_domain)} holds the fewest pods that match, {limit.fewest}"
+                f"{come}; maxSkew is {rule.max_skew} over {rule.topology_key}, of whose domains, "
+                f"{limit.domains}, {_shown(limit.in_domain)} holds the fewest pods that match, {limit.fewest}"
             )
-    return f"{come}: each constraint can be met alone, all together cannot"
+    return f"{come}; each constraint can be met alone, all together cannot"
 
 
 def _shown(domain: str) -> str:

@@ -247,7 +247,9 @@ def _form_problems(form: WorkloadForm) -> list[Problem]:
     for index, template in enumerate(form.templates):
         path = f"templates[{index}]"
         if template.count < 1:
-            found.append(problem(f"{path}.count", INVALID, f"{template.count} members: at least 1 is needed"))
+            found.append(
+                problem(f"{path}.count", INVALID, f"members: at least 1 is needed, not {template.count}")
+            )
         if len(form.templates) > 1 and not template.role:
             found.append(problem(f"{path}.role", REQUIRED, "with several kinds of members each needs a role"))
         elif template.role in roles:
@@ -256,10 +258,12 @@ def _form_problems(form: WorkloadForm) -> list[Problem]:
     members = sum(max(template.count, 0) for template in form.templates)
     if members > MOST_MEMBERS:
         most = max(range(len(form.templates)), key=lambda index: form.templates[index].count)
-        message = f"{members} members: at most {MOST_MEMBERS} in one form"
+        message = f"members in one form: at most {MOST_MEMBERS}, not {members}"
         found.append(problem(f"templates[{most}].count", INVALID, message))
     if form.policy == "gang" and not found and form.min_count > members:
-        message = f"minCount {form.min_count} is more than the {members} members: it would be held for ever"
+        message = (
+            f"minCount {form.min_count} is more than there are members, {members}: it would be held for ever"
+        )
         found.append(problem("min_count", INVALID, message))
     return found
 

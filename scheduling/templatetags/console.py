@@ -22,7 +22,7 @@ _TABLES = {
     "subject": words.SUBJECTS,
     "event": words.EVENT_TYPES,
     "close": words.CLOSE_REASONS,
-    "lifted": words.LIFTED_BY,
+    "lifted": {**words.LIFTED_BY, "never_in_quota": words.LIFTED_FROM_NEVER_IN_QUOTA},
     "problem": words.PROBLEMS,
     "what": differences.WHATS,
     "holder": words.HOLDERS,

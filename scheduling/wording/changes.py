@@ -163,12 +163,12 @@ def _end_group(alike: Sequence[steps.EndGroup], scope_key: str) -> list[str]:
         values = {
             "group": step.group,
             "members": units.count(step.members),
-            "gpus": units.count(step.gpus),
+            "gpus": units.gpus(step.gpus),
             "priority": step.priority,
         }
         text = ngettext(
-            "End PodGroup %(group)s: %(members)s running member, %(gpus)s GPUs, priority %(priority)s.",
-            "End PodGroup %(group)s: %(members)s running members, %(gpus)s GPUs, priority %(priority)s.",
+            "End PodGroup %(group)s: %(members)s running member, %(gpus)s, priority %(priority)s.",
+            "End PodGroup %(group)s: %(members)s running members, %(gpus)s, priority %(priority)s.",
             step.members,
         )
         said.append(text % values)
@@ -251,7 +251,7 @@ def _label(first: steps.Step, alike: Sequence[steps.Step], scope_key: str) -> st
                 return gettext("label %(node)s") % {"node": first.node}
             return gettext("label %(n)s nodes") % {"n": n}
         case steps.AddNodes():
-            return gettext("%(domain)s: +%(n)s nodes") % {
+            return ngettext("%(domain)s: +%(n)s node", "%(domain)s: +%(n)s nodes", first.count) % {
                 "n": units.count(first.count),
                 "domain": words.domain_name(scope_key, first.domain),
             }
@@ -266,6 +266,8 @@ def _label(first: steps.Step, alike: Sequence[steps.Step], scope_key: str) -> st
         case steps.NewGeneration():
             return gettext("new generation, minCount %(n)s") % {"n": units.count(first.min_count)}
         case steps.Ungate():
-            return gettext("ungate %(n)s members") % {"n": units.count(first.count)}
+            count = first.count
+            return ngettext("ungate %(n)s member", "ungate %(n)s members", count) % {"n": units.count(count)}
         case steps.AddMembers():
-            return gettext("+%(n)s members") % {"n": units.count(first.count)}
+            count = first.count
+            return ngettext("+%(n)s member", "+%(n)s members", count) % {"n": units.count(count)}

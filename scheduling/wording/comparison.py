@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from scheduling.engine.profiles.compare import Comparison
 from scheduling.engine.reasons import Verdict
@@ -64,11 +64,16 @@ def _details(found: Comparison, values: dict[str, str]) -> tuple[str, ...]:
     said = []
     k, n = upstream.luck
     if n and k < n:
-        said.append(gettext("Of %(n)s ways to roll that were tried, %(k)s place the group.") % values)
+        said.append(
+            gettext("Ways to roll that were tried: %(n)s. With %(k)s of them it places the group.") % values
+        )
     if len(upstream.ties) > 1:
         said.append(gettext("By chance: %(theirs)s is 1 of %(ties)s equal ones: %(names)s.") % values)
     if upstream.assignments and upstream.fits != found.exact.fits:
-        said.append(gettext("It would place %(placed)s members.") % values)
+        said.append(
+            ngettext("It would place %(placed)s member.", "It would place %(placed)s members.", upstream.fits)
+            % values
+        )
     if found.unaware:
         said.append(gettext("It knows of no reservation and no queue, and leaves them out."))
     return tuple(said)

@@ -108,23 +108,42 @@ def _placed(facts: Facts) -> Sentences:
     }
     in_domain = facts.scope_key != "" and facts.domain is not None
     if facts.forecast and in_domain:
-        headline = gettext(
-            "Our cycle would place %(fits)s of %(members)s members in %(kind)s %(domain)s; nothing was bound."
+        headline = ngettext(
+            "Our cycle would place %(fits)s of %(members)s member in %(kind)s %(domain)s; nothing was bound.",
+            "Our cycle would place %(fits)s of %(members)s members in %(kind)s %(domain)s; nothing was "
+            "bound.",
+            facts.members,
         )
     elif facts.forecast:
-        headline = gettext("Our cycle would place %(fits)s of %(members)s members; nothing was bound.")
+        headline = ngettext(
+            "Our cycle would place %(fits)s of %(members)s member; nothing was bound.",
+            "Our cycle would place %(fits)s of %(members)s members; nothing was bound.",
+            facts.members,
+        )
     elif facts.planned and in_domain:
-        headline = gettext(
-            "%(fits)s of %(members)s members would be in %(kind)s %(domain)s; minCount is %(need)s."
+        headline = ngettext(
+            "%(fits)s of %(members)s member would be in %(kind)s %(domain)s; minCount is %(need)s.",
+            "%(fits)s of %(members)s members would be in %(kind)s %(domain)s; minCount is %(need)s.",
+            facts.members,
         )
     elif facts.planned:
-        headline = gettext("%(fits)s of %(members)s members would have a node; minCount is %(need)s.")
+        headline = ngettext(
+            "%(fits)s of %(members)s member would have a node; minCount is %(need)s.",
+            "%(fits)s of %(members)s members would have a node; minCount is %(need)s.",
+            facts.members,
+        )
     elif in_domain:
-        headline = gettext(
-            "%(fits)s of %(members)s members are in %(kind)s %(domain)s; minCount is %(need)s."
+        headline = ngettext(
+            "%(fits)s of %(members)s member is in %(kind)s %(domain)s; minCount is %(need)s.",
+            "%(fits)s of %(members)s members are in %(kind)s %(domain)s; minCount is %(need)s.",
+            facts.members,
         )
     else:
-        headline = gettext("%(fits)s of %(members)s members have a node; minCount is %(need)s.")
+        headline = ngettext(
+            "%(fits)s of %(members)s member has a node; minCount is %(need)s.",
+            "%(fits)s of %(members)s members have a node; minCount is %(need)s.",
+            facts.members,
+        )
     return Sentences(headline % values, _law(facts))
 
 
@@ -239,10 +258,19 @@ def _infeasible(facts: Facts) -> Sentences:
         )
         return Sentences(headline % values, _law(facts))
     if facts.reason == Reason.STICKY_DOMAIN:
-        headline = gettext(
-            "%(bound)s bound members pin the group to %(domain)s, which has no room for what is missing."
+        headline = ngettext(
+            "%(bound)s bound member pins the group to %(domain)s, which has no room for what is missing.",
+            "%(bound)s bound members pin the group to %(domain)s, which has no room for what is missing.",
+            facts.bound,
         )
-        details = [gettext("It can hold %(fits)s of %(members)s members; minCount is %(need)s.") % values]
+        details = [
+            ngettext(
+                "It can hold %(fits)s of %(members)s member; minCount is %(need)s.",
+                "It can hold %(fits)s of %(members)s members; minCount is %(need)s.",
+                facts.members,
+            )
+            % values
+        ]
         if facts.short_of:
             details.append(gettext("Short of %(short)s.") % values)
         details.append(
@@ -326,10 +354,24 @@ def _held(facts: Facts) -> Sentences:
             )
             % values
         )
-    elif facts.quota is not None:
+    elif facts.quota is not None and facts.quota.never:
+        values = {
+            "queue": facts.quota.queue,
+            "quota": units.gpus(facts.quota.quota),
+            "asked": units.gpus(facts.quota.own + facts.quota.asked),
+        }
         headline = gettext(
+            "Not evaluated: the group never fits the quota of queue %(queue)s. Its members for minCount ask "
+            "for %(asked)s together, and the whole quota is %(quota)s."
+        )
+        return Sentences(headline % values, _law(facts))
+    elif facts.quota is not None:
+        headline = ngettext(
+            "Not evaluated: queue %(queue)s uses %(used)s of its %(quota)s GPU, and the missing members ask "
+            "for %(asked)s. Whether some domain has room is not asked.",
             "Not evaluated: queue %(queue)s uses %(used)s of its %(quota)s GPUs, and the missing members ask "
-            "for %(asked)s. Whether some domain has room is not asked."
+            "for %(asked)s. Whether some domain has room is not asked.",
+            facts.quota.quota,
         ) % {
             "queue": facts.quota.queue,
             "used": units.count(facts.quota.used),
@@ -358,7 +400,11 @@ def _conflicted(facts: Facts) -> Sentences:
     if not headline:
         headline = gettext("The facts contradict each other; nothing is guessed.")
     details = [
-        gettext("%(bound)s of %(members)s members are bound.")
+        ngettext(
+            "%(bound)s of %(members)s member is bound.",
+            "%(bound)s of %(members)s members are bound.",
+            facts.members,
+        )
         % {"bound": units.count(facts.bound), "members": units.count(facts.members)}
     ]
     if facts.reason == Reason.DOMAIN_LOST:
@@ -444,11 +490,17 @@ def bound_sentences(facts: Facts) -> Sentences:
         "domain": words.domain_name(facts.scope_key, facts.domain or ""),
     }
     if facts.scope_key and facts.domain is not None:
-        headline = gettext(
-            "%(bound)s of %(members)s members are bound in %(kind)s %(domain)s; minCount is %(need)s."
+        headline = ngettext(
+            "%(bound)s of %(members)s member is bound in %(kind)s %(domain)s; minCount is %(need)s.",
+            "%(bound)s of %(members)s members are bound in %(kind)s %(domain)s; minCount is %(need)s.",
+            facts.members,
         )
     else:
-        headline = gettext("%(bound)s of %(members)s members are bound; minCount is %(need)s.")
+        headline = ngettext(
+            "%(bound)s of %(members)s member is bound; minCount is %(need)s.",
+            "%(bound)s of %(members)s members are bound; minCount is %(need)s.",
+            facts.members,
+        )
     return Sentences(headline % values, _law(facts))
 
 

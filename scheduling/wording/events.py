@@ -72,13 +72,21 @@ def _archived(event: log.EventsArchived) -> str:
         "sha256": event.sha256,
     }
     return (
-        gettext("Events %(first)s to %(last)s were archived in %(file)s (%(size)s, sha256 %(sha256)s).")
+        ngettext(
+            "Event %(first)s was archived in %(file)s (%(size)s, sha256 %(sha256)s).",
+            "Events %(first)s to %(last)s were archived in %(file)s (%(size)s, sha256 %(sha256)s).",
+            event.last - event.first + 1,
+        )
         % values
     )
 
 
 def _restored(event: log.EventsRestored) -> str:
-    return gettext("Events %(first)s to %(last)s were brought back from %(file)s.") % {
+    return ngettext(
+        "Event %(first)s was brought back from %(file)s.",
+        "Events %(first)s to %(last)s were brought back from %(file)s.",
+        event.last - event.first + 1,
+    ) % {
         "first": units.count(event.first),
         "last": units.count(event.last),
         "file": event.file,
@@ -344,11 +352,11 @@ def _queue_defined(event: log.QueueDefined) -> str:
         "name": queue.name,
         "priority": queue.priority,
         "order": words.word(words.QUEUE_ORDERS, queue.order),
-        "quota": units.count(queue.quota or 0),
+        "quota": units.gpus(queue.quota or 0),
     }
     if queue.quota is None:
         return gettext("Queue %(name)s: priority %(priority)s, no quota, order %(order)s.") % values
-    return gettext("Queue %(name)s: priority %(priority)s, quota %(quota)s GPUs, order %(order)s.") % values
+    return gettext("Queue %(name)s: priority %(priority)s, quota %(quota)s, order %(order)s.") % values
 
 
 def _queue_removed(event: log.QueueRemoved) -> str:
@@ -356,7 +364,11 @@ def _queue_removed(event: log.QueueRemoved) -> str:
 
 
 def _settled(event: log.PodGroupSettled) -> str:
-    what = gettext("The facts agree again; %(bound)s of %(members)s members are bound.")
+    what = ngettext(
+        "The facts agree again; %(bound)s of %(members)s member is bound.",
+        "The facts agree again; %(bound)s of %(members)s members are bound.",
+        event.members,
+    )
     return _about(event, what % {"bound": units.count(event.bound), "members": units.count(event.members)})
 
 
@@ -369,24 +381,33 @@ def _sticky_started(event: log.StickyWaitStarted) -> str:
     }
     if event.domain is None:
         return (
-            gettext(
+            ngettext(
                 "PodGroup %(group)s waits for its domain, which its nodes do not tell any more: "
-                "%(bound)s members are bound, %(need)s are needed."
+                "%(bound)s member is bound, minCount is %(need)s.",
+                "PodGroup %(group)s waits for its domain, which its nodes do not tell any more: "
+                "%(bound)s members are bound, minCount is %(need)s.",
+                event.bound,
             )
             % values
         )
     if event.reason == "domain_lost":
         return (
-            gettext(
+            ngettext(
+                "PodGroup %(group)s waits for its lost domain %(domain)s: %(bound)s member is bound, "
+                "minCount is %(need)s.",
                 "PodGroup %(group)s waits for its lost domain %(domain)s: %(bound)s members are bound, "
-                "%(need)s are needed."
+                "minCount is %(need)s.",
+                event.bound,
             )
             % values
         )
     return (
-        gettext(
+        ngettext(
+            "PodGroup %(group)s waits for room in its own domain %(domain)s: %(bound)s member is bound "
+            "there, minCount is %(need)s.",
             "PodGroup %(group)s waits for room in its own domain %(domain)s: %(bound)s members are bound "
-            "there, %(need)s are needed."
+            "there, minCount is %(need)s.",
+            event.bound,
         )
         % values
     )
@@ -409,6 +430,26 @@ def _deadline_set(event: log.WaitDeadlineSet) -> str:
         return gettext("PodGroup %(group)s may wait for as long as it takes.") % values
     values |= {"at": units.moment(event.at), "action": words.word(words.WAIT_ACTIONS, event.action)}
     return gettext("PodGroup %(group)s may wait until %(at)s; then: %(action)s.") % values
+
+
+def _deadline_withdrawn(event: log.WaitDeadlineWithdrawn) -> str:
+    values = {"group": f"{event.namespace}/{event.name}"}
+    if event.at is None:
+        return (
+            gettext(
+                "The default wait deadline of the cluster holds for PodGroup %(group)s again; until now it "
+                "could wait for as long as it takes."
+            )
+            % values
+        )
+    values |= {"at": units.moment(event.at)}
+    return (
+        gettext(
+            "The default wait deadline of the cluster holds for PodGroup %(group)s again; until now it could "
+            "wait until %(at)s."
+        )
+        % values
+    )
 
 
 def _deadline_expired(event: log.WaitDeadlineExpired) -> str:
@@ -499,6 +540,7 @@ SENTENCES: dict[str, Callable[[Any], str]] = {
     "StickyWaitStarted": _sticky_started,
     "StickyWaitEnded": _sticky_ended,
     "WaitDeadlineSet": _deadline_set,
+    "WaitDeadlineWithdrawn": _deadline_withdrawn,
     "WaitDeadlineExpired": _deadline_expired,
     "WaitDeadlineLifted": _deadline_lifted,
     "WaitPolicyChanged": _policy,

@@ -30,33 +30,34 @@ SENTENCES = (
     _("the node is the scheduler's to choose"),
     _("a submission holds PodGroups and Pods; nodes are imported"),
     _("is missing: no pod fits this node"),
-    _("%(number)s members: at most %(most)s in one form"),
-    _("minCount %(need)s is more than the %(number)s members: it would be held for ever"),
+    _("members in one form: at most %(most)s, not %(number)s"),
+    _("minCount %(need)s is more than there are members, %(number)s: it would be held for ever"),
     _("with several kinds of members each needs a role"),
     _("PodGroup %(key)s is open: end it first, or take another name"),
     _("Pod %(key)s exists already"),
-    _("1 node has no label %(key)s and belong to none of its domains: %(names)s"),
+    _("1 node has no label %(key)s and belongs to none of its domains: %(names)s"),
     _("%(number)s nodes have no label %(key)s and belong to none of its domains: %(names)s"),
     _("the value %(value)s of %(key)s spans %(number)s zones, yet it is one domain"),
     _(
-        "at most %(number)s of %(need)s members can come: no order in which they come keeps the constraints "
-        "over %(key)s"
+        "members that can come: at most %(number)s of %(need)s; no order in which they come keeps the "
+        "constraints over %(key)s"
     ),
     _(
-        "at most %(number)s of %(need)s members can come into %(domains)s: no node that they may use there "
-        "carries %(key)s"
+        "members that can come into %(domains)s: at most %(number)s of %(need)s; no node that they may use "
+        "there carries %(key)s"
     ),
     _(
-        "at most %(number)s of %(need)s members can come into %(domains)s: maxSkew is %(skew)s over %(key)s, "
-        "and with %(there)s of at least %(least)s domains (minDomains) the fewest counts as 0"
+        "members that can come into %(domains)s: at most %(number)s of %(need)s; maxSkew is %(skew)s over "
+        "%(key)s, and since its domains, %(there)s, are fewer than minDomains, %(least)s, the fewest counts "
+        "as 0"
     ),
     _(
-        "at most %(number)s of %(need)s members can come into %(domains)s: maxSkew is %(skew)s over %(key)s, "
-        "of whose %(there)s domains %(domain)s holds the fewest pods that match, %(fewest)s"
+        "members that can come into %(domains)s: at most %(number)s of %(need)s; maxSkew is %(skew)s over "
+        "%(key)s, of whose domains, %(there)s, %(domain)s holds the fewest pods that match, %(fewest)s"
     ),
     _(
-        "at most %(number)s of %(need)s members can come into %(domains)s: each constraint can be met alone, "
-        "all together cannot"
+        "members that can come into %(domains)s: at most %(number)s of %(need)s; each constraint can be met "
+        "alone, all together cannot"
     ),
     _("the node is cordoned already"),
     _("the node is not cordoned"),
@@ -68,9 +69,9 @@ SENTENCES = (
     _("there is no open PodGroup %(key)s"),
     _("there is no pod with uid %(uid)s"),
     _("there is no node %(name)s"),
-    _("the constraints leave %(number)s of %(most)s domains: %(domains)s"),
+    _("domains that the constraints leave, %(number)s of %(most)s: %(domains)s"),
     _("ScheduleAnyway over %(key)s is a preference: it is not looked at here"),
-    _("%(number)s PodGroups more have constraints that were not looked at"),
+    _("PodGroups whose constraints were not looked at, beside these: %(number)s"),
     _("%(value)s has characters that cannot be printed"),
     _("%(value)s must be a quantity such as 500m or 2Gi"),
     _("%(value)s must not be negative"),
@@ -101,10 +102,10 @@ SENTENCES = (
     _("a group that it is for has ended or was made anew: plan again"),
     _("fewer nodes do now: plan again"),
     _("with these nodes the groups would not all run any more: plan again"),
-    _("%(value)s may grow by %(number)s nodes of %(name)s now: plan again"),
-    _("%(number)s nodes: 0 to %(most)s"),
-    _("%(number)s nodes: 1 to %(most)s in one domain"),
-    _("%(number)s minutes: 1 to %(most)s"),
+    _("nodes of %(name)s by which %(value)s may grow now: %(number)s; plan again"),
+    _("nodes: 0 to %(most)s, not %(number)s"),
+    _("nodes in one domain: 1 to %(most)s, not %(number)s"),
+    _("minutes: 1 to %(most)s, not %(number)s"),
     _("an observed cluster is only read: nodes join the cluster itself"),
     _("there is no node type %(name)s"),
     _("there is no node %(name)s"),
@@ -124,9 +125,9 @@ SENTENCES = (
     _("room is held on whole nodes: NUMA zones are not domains for that"),
     _("either a number of whole nodes or a number of members is needed"),
     _("what a member requests, or a group whose members are like it, is needed"),
-    _("%(domain)s has %(number)s of %(need)s wholly free nodes now"),
-    _("%(domain)s has room for %(number)s of %(need)s such members now"),
-    _("PodGroup %(key)s has %(number)s members, not %(need)s"),
+    _("wholly free nodes in %(domain)s now: %(number)s of %(need)s"),
+    _("such members for which %(domain)s has room now: %(number)s of %(need)s"),
+    _("members of PodGroup %(key)s: %(number)s, not %(need)s"),
     _("room is held for it: release %(names)s first"),
     _("the preemption policy names it: change that first"),
     _("a fair queue shares by its quota, so it needs one above 0"),
@@ -162,9 +163,11 @@ SENTENCES = (
     _("the deadline must be in the future"),
     _("the group does not wait: it has minCount members on nodes, or they have finished"),
     _("an observed cluster is only read: no group of it is closed here"),
-    _("must be more than 0 and at most %(number)s days"),
+    _("must be more than 0 and at most %(most)s days"),
     _("minCount may be lowered from %(need)s only where the group is marked elastic"),
     _("a group of the basic policy has no minCount"),
+    _("generation %(number)s is not the open one, which is generation %(need)s"),
+    _("the open generation that this was decided on must be named"),
     _("must have at most %(most)s characters"),
     _("a NUMA zone is a part of its node: cordon the node"),
     _("no node carries %(label)s"),

@@ -42,7 +42,7 @@ def cost(ends: int, gpus: int, groups: int, members: int) -> str:
             ngettext("%(n)s member beyond minCount", "%(n)s members beyond minCount", members)
             % {"n": units.count(members)}
         )
-    parts.append(ngettext("%(n)s GPU", "%(n)s GPUs", gpus) % {"n": units.count(gpus)})
+    parts.append(units.gpus(gpus))
     phrase = ", ".join(parts)
     return phrase if ends else gettext("%(phrase)s; no group ends") % {"phrase": phrase}
 

@@ -9,8 +9,10 @@ from django.utils.translation import gettext, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.engine.node_types import NewNodes, NodeType, PlanStatus, ScaleUpOption, ScaleUpPlan
+from scheduling.engine.scale_up import NoHelp
 from scheduling.ledger import events as log
-from scheduling.wording import units, words
+from scheduling.services import scale_up as services
+from scheduling.wording import messages, units, words
 from scheduling.wording.decisions import joined
 
 STATUSES: dict[str, Any] = {
@@ -115,6 +117,11 @@ def proof(option: ScaleUpOption) -> list[str]:
     return said
 
 
+def no_help(code: str) -> str:
+    """Why new nodes are no help, without its end."""
+    return messages.translated(services.OBSTACLES[NoHelp(code)])
+
+
 def outcome(plan: ScaleUpPlan) -> str:
     """Why a plan is closed; "" while it is open, and where nothing more is to be said."""
     if plan.status == PlanStatus.REJECTED:
@@ -135,17 +142,35 @@ def _short_why(why: str, promised: int, nodes: int, group: str, reason: str) -> 
     }
     match why:
         case "nodes":
-            text = gettext("only %(nodes)s of %(promised)s nodes joined in time")
+            text = ngettext(
+                "only %(nodes)s of %(promised)s node joined in time",
+                "only %(nodes)s of %(promised)s nodes joined in time",
+                promised,
+            )
         case "group" if reason:
-            text = gettext("all %(promised)s nodes joined, and %(group)s still does not fit (%(reason)s)")
+            text = ngettext(
+                "the %(promised)s node joined, and %(group)s still does not fit (%(reason)s)",
+                "all %(promised)s nodes joined, and %(group)s still does not fit (%(reason)s)",
+                promised,
+            )
         case "group":
-            text = gettext("all %(promised)s nodes joined, and %(group)s still does not fit")
+            text = ngettext(
+                "the %(promised)s node joined, and %(group)s still does not fit",
+                "all %(promised)s nodes joined, and %(group)s still does not fit",
+                promised,
+            )
         case "not_placed":
-            text = gettext(
-                "all %(promised)s nodes joined and %(group)s would fit, but it was not placed in time"
+            text = ngettext(
+                "the %(promised)s node joined and %(group)s would fit, but it was not placed in time",
+                "all %(promised)s nodes joined and %(group)s would fit, but it was not placed in time",
+                promised,
             )
         case _:
-            text = gettext("%(group)s has ended or was made anew; %(nodes)s of %(promised)s nodes joined")
+            text = ngettext(
+                "%(group)s has ended or was made anew; %(nodes)s of %(promised)s node joined",
+                "%(group)s has ended or was made anew; %(nodes)s of %(promised)s nodes joined",
+                promised,
+            )
     return text % values
 
 

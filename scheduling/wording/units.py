@@ -50,8 +50,15 @@ def amount(resource: str, value: int) -> str:
     return count(value)
 
 
+def gpus(number: int) -> str:
+    """``8 GPUs``, ``1 GPU``: for a sentence that counts something else too."""
+    return ngettext("%(n)s GPU", "%(n)s GPUs", number) % {"n": count(number)}
+
+
 def quantity(resource: str, value: int) -> str:
-    """An amount with its resource: ``8 nvidia.com/gpu``, ``16 GiB memory``, ``4 cpu``."""
+    """An amount with its resource: ``8 nvidia.com/gpu``, ``16 GiB memory``, ``4 cpu``, ``1 pod``."""
+    if resource == "pods":
+        return ngettext("%(n)s pod", "%(n)s pods", value) % {"n": count(value)}
     return f"{amount(resource, value)} {resource}"
 
 

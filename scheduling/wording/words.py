@@ -111,6 +111,11 @@ LIFTED_BY: dict[str, Any] = {
     Reason.QUOTA: _("Lifted when members of groups of the queue end, or by a larger quota."),
 }
 
+LIFTED_FROM_NEVER_IN_QUOTA = _(
+    "Lifted by a larger quota, or by a new generation with a smaller minCount; nobody else's end helps. In "
+    "this queue, as it is, the group can never run."
+)
+
 STATUSES: dict[str, Any] = {
     "scheduled": pgettext_lazy("status", "scheduled"),
     "pending": pgettext_lazy("status", "pending"),
@@ -193,6 +198,7 @@ EVENT_TYPES: dict[str, Any] = {
     "StickyWaitStarted": _("domain-sticky wait began"),
     "StickyWaitEnded": _("domain-sticky wait ended"),
     "WaitDeadlineSet": _("wait deadline set"),
+    "WaitDeadlineWithdrawn": _("back to the default wait deadline"),
     "WaitDeadlineExpired": _("wait deadline passed"),
     "WaitDeadlineLifted": _("wait deadline lifted"),
     "WaitPolicyChanged": _("default wait deadline changed"),

@@ -81,7 +81,9 @@ def test_spread_that_leaves_no_domain_is_refused_and_nothing_is_stored(
     assert answer.status_code == 422 and store.head(cluster.pk) == before
     (problem,) = answer.json()["problems"]
     assert problem["path"] == "templates[0].spread[0]"
-    assert problem["message"].startswith("at most 1 of 2 members can come into rack-1, rack-2: maxSkew is 1")
+    assert problem["message"].startswith(
+        "members that can come into rack-1, rack-2: at most 1 of 2; maxSkew is 1"
+    )
 
 
 def test_spread_as_a_preference_is_told(cluster: Cluster, operator: Caller) -> None:

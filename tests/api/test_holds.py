@@ -114,7 +114,7 @@ def test_a_queue_is_defined_used_and_removed(cluster: Cluster, operator: Caller)
     assert (explained["verdict"], explained["reason"], explained["domains"]) == ("held", "quota", [])
     assert explained["quota"] == {
         "queue": "research", "quota": 8, "used": 8, "asked": 8,
-        "uses": [{"group": "team-a/one", "gpus": 8}],
+        "uses": [{"group": "team-a/one", "gpus": 8}], "never": False,
     }  # fmt: skip
     shown = operator("GET", "/clusters/demo/podgroups/team-a/two").json()
     assert (shown["queue_name"], shown["status"], shown["reason"]) == ("research", "pending", "quota")

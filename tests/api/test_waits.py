@@ -70,6 +70,17 @@ def test_a_deadline_is_set_once_and_expires(scheduled: Cluster, operator: Caller
     assert operator("GET", f"{WIDE}/wait").status_code == 404
 
 
+def test_a_deadline_goes_back_to_the_default_of_the_cluster(scheduled: Cluster, operator: Caller) -> None:
+    operator("POST", "/clusters/demo/wait-policy", {"after_s": 3600, "action": "propose"})
+    operator("POST", f"{WIDE}/deadline", {"at": None})
+    assert operator("GET", f"{WIDE}/wait").json()["deadline"] is None
+    assert types(operator("DELETE", f"{WIDE}/deadline")) == ["WaitDeadlineWithdrawn"]
+    assert types(operator("DELETE", f"{WIDE}/deadline")) == []
+    wait = operator("GET", f"{WIDE}/wait").json()
+    assert wait["deadline"]["default"] and not wait["unlimited"]
+    assert operator("DELETE", "/clusters/demo/podgroups/team-a/none/deadline").status_code == 404
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -95,7 +106,7 @@ def test_the_default_is_kept_in_seconds(scheduled: Cluster, operator: Caller, vi
 
 
 def test_a_generation_is_forecast_and_then_opened(rack: str, scheduled: Cluster, operator: Caller) -> None:
-    body = {"checkpoint": "s3://ckpt/1"}
+    body = {"checkpoint": "s3://ckpt/1", "generation": 1}
     told = operator("GET", f"{FITS}/generations/forecast").json()
     assert told["verdict"] == "placed" and told["domain"] != rack and told["bound"] == 1
     answer = operator("POST", f"{FITS}/generations", body)
@@ -111,13 +122,35 @@ def test_a_generation_is_forecast_and_then_opened(rack: str, scheduled: Cluster,
     assert old["closed_by"] == new["opened_by"] == operator.user.get_username()
 
 
+def test_of_two_posts_on_one_generation_the_second_is_refused_and_names_the_first(
+    scheduled: Cluster, operator: Caller
+) -> None:
+    body = {"generation": 1, "topology_key": ""}
+    first = operator("POST", f"{WIDE}/generations", body)
+    second = operator("POST", f"{WIDE}/generations", body)
+
+    assert (first.status_code, second.status_code) == (201, 422)
+    (problem,) = second.json()["problems"]
+    assert (problem["path"], problem["reason"], problem["name"]) == ("generation", "Conflict", "wide")
+    (created,) = [event for event in first.json()["events"] if event["type"] == "PodGroupCreated"]
+    assert problem["first"]["seq"] == created["seq"]
+    assert len(operator("GET", f"{WIDE}/generations").json()["items"]) == 2
+
+
+def test_a_new_generation_names_the_one_that_it_was_decided_on(scheduled: Cluster, operator: Caller) -> None:
+    answer = operator("POST", f"{WIDE}/generations", {"topology_key": ""})
+    assert answer.status_code == 422
+    assert [problem["path"] for problem in answer.json()["problems"]] == ["generation"]
+    assert operator("GET", WIDE).json()["generation"] == 1
+
+
 def test_mincount_is_lowered_for_elastic_groups_only(scheduled: Cluster, operator: Caller) -> None:
-    answer = operator("POST", f"{WIDE}/generations", {"min_count": 2})
+    answer = operator("POST", f"{WIDE}/generations", {"generation": 1, "min_count": 2})
     assert answer.status_code == 422
     assert [problem["path"] for problem in answer.json()["problems"]] == ["min_count"]
     told = operator("GET", f"{WIDE}/generations/forecast?min_count=2&elastic=true").json()
     assert (told["fewer"], told["verdict"], told["fits"]) == (1, "placed", 2)
-    operator("POST", f"{WIDE}/generations", {"min_count": 2, "elastic": True})
+    operator("POST", f"{WIDE}/generations", {"generation": 1, "min_count": 2, "elastic": True})
     shown = operator("GET", WIDE).json()
     assert (shown["generation"], shown["min_count"], shown["elastic"]) == (2, 2, True)
 
@@ -139,10 +172,11 @@ def test_a_domain_is_marked_lost_and_taken_back(scheduled: Cluster, operator: Ca
     ("path", "body"),
     [
         (f"{WIDE}/deadline", {"at": None}),
-        (f"{WIDE}/generations", {}),
+        (f"{WIDE}/generations", {"generation": 1}),
         ("/clusters/demo/wait-policy", {"after_s": 60}),
         ("/clusters/demo/lost-domains", {"topology_key": RACK, "domain": "rack-1"}),
     ],
 )
 def test_who_may_only_look_changes_nothing(scheduled: Cluster, viewer: Caller, path: str, body: Any) -> None:
     assert viewer("POST", path, body).status_code == 403
+    assert viewer("DELETE", f"{WIDE}/deadline").status_code == 403

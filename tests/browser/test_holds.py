@@ -74,7 +74,7 @@ def test_held_room_is_seen_keeps_others_waiting_and_is_released(
     page.get_by_label("Name", exact=True).fill("team-b")
     page.get_by_label("Whole free nodes", exact=True).fill("3")
     page.get_by_role("button", name="Hold room").click()
-    expect(page.get_by_text(f"{free} has 2 of 3 wholly free nodes now")).to_be_visible()
+    expect(page.get_by_text(f"wholly free nodes in {free} now: 2 of 3")).to_be_visible()
     page.get_by_label("Whole free nodes", exact=True).fill("2")
     page.get_by_role("button", name="Hold room").click()
     row = page.locator("#reservations-list tbody tr")
@@ -133,7 +133,7 @@ def test_a_quota_holds_a_group_back_until_it_is_raised(
     expect(page.get_by_text("Queue research is defined.")).to_be_visible()
 
     submit(page, "first", 1, "research")
-    expect(page.get_by_text("1 of 1 members are bound")).to_be_visible()
+    expect(page.get_by_text("1 of 1 member is bound")).to_be_visible()
     submit(page, "second", 1, "research")
     expect(page.get_by_text("queue research uses 8 of its 8 GPUs").first).to_be_visible()
     expect(page.get_by_text("GPUs of the quota are in use by")).to_be_visible()
@@ -146,4 +146,4 @@ def test_a_quota_holds_a_group_back_until_it_is_raised(
     other.get_by_role("link", name="Edit research").click()
     other.get_by_label("GPU quota", exact=True).fill("16")
     other.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("1 of 1 members are bound")).to_be_visible()
+    expect(page.get_by_text("1 of 1 member is bound")).to_be_visible()

@@ -31,7 +31,7 @@ def cluster(live_stack: Any) -> Cluster:
 
 def test_a_cordon_is_painted_and_said_without_a_reload(cluster: Cluster, visit: Callable[..., Any]) -> None:
     page = visit("/c/demo/map?sel=domain:rack-0003")
-    assert sentence(page).startswith("rack-0003: 16 nodes · ")
+    assert sentence(page).startswith("rack-0003 · nodes: 16 · ")
     assert pixels(page, CORDON) == 0
     cordon(cluster=cluster, node="gpu-0003-04", actor="test")
     wait_for_pixels(page, CORDON)
@@ -60,9 +60,9 @@ def test_a_picked_group_is_painted_and_its_domains_are_outlined(
     wait_for_pixels(page, FITS, overlay=True)
     page.locator("#rack-map").focus()
     page.keyboard.press("ArrowRight")
-    assert "13 of 17 members fit" in sentence(page), "three nodes of the first rack are taken"
+    assert "members that fit: 13 of 17" in sentence(page), "three nodes of the first rack are taken"
     page.keyboard.press("ArrowRight")
-    assert "16 of 17 members fit · rank 1" in sentence(page)
+    assert "members that fit: 16 of 17 · rank 1" in sentence(page)
     page.goto("/c/demo/map?pg=team-a/runs")
     page.wait_for_selector(LIVE)
     wait_for_pixels(page, PICK)
@@ -78,16 +78,16 @@ def test_the_keyboard_reaches_every_node_and_opens_it(cluster: Cluster, visit: C
     grid.focus()
     cell = page.locator("#" + grid.get_attribute("aria-activedescendant"))
     page.keyboard.press("ArrowRight")
-    assert cell.text_content().startswith("rack-0000: 16 nodes")
+    assert cell.text_content().startswith("rack-0000 · nodes: 16")
     page.keyboard.press("ArrowRight")
-    assert cell.text_content().startswith("rack-0001: ")
+    assert cell.text_content().startswith("rack-0001 · ")
     page.keyboard.press("Shift+ArrowDown")
     page.keyboard.press("Shift+ArrowDown")
     assert cell.text_content().startswith("gpu-0001-01 · rack-0001 · ")
     assert "sel=node%3Agpu-0001-01" in page.url
     assert page.locator("#map-detail h2").inner_text() == "gpu-0001-01"
     page.keyboard.press("Escape")
-    assert cell.text_content().startswith("rack-0001: ")
+    assert cell.text_content().startswith("rack-0001 · ")
     page.keyboard.press("Shift+ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_url("**/c/demo/nodes/gpu-0001-00")
@@ -109,7 +109,7 @@ def test_shortcuts_do_not_fire_while_one_types(cluster: Cluster, visit: Callable
 def test_search_counts_and_the_address_brings_it_back(cluster: Cluster, visit: Callable[..., Any]) -> None:
     page = visit("/c/demo/map")
     page.locator("#search").fill("rack:rack-0003 free>=8")
-    until(page, "/^1[3-6] nodes match$/.test(document.getElementById('map-sentence').textContent)")
+    until(page, "/^nodes that match: 1[3-6]$/.test(document.getElementById('map-sentence').textContent)")
     address = page.url
     assert "q=rack%3Arack-0003+free%3E%3D8" in address
     page.goto(address)
@@ -124,7 +124,7 @@ def test_another_key_is_another_map(cluster: Cluster, visit: Callable[..., Any])
     page.wait_for_selector(LIVE)
     page.locator("#rack-map").focus()
     page.keyboard.press("ArrowRight")
-    assert sentence(page).startswith("gpu-0000-00: 1 nodes")
+    assert sentence(page).startswith("gpu-0000-00 · nodes: 1")
     cordon(cluster=cluster, node="gpu-0000-00", actor="test")
     wait_for_pixels(page, CORDON)
 
@@ -195,7 +195,7 @@ def test_with_lost_and_doubled_messages_the_map_still_ends_right(
         page,
         """() => { const search = document.getElementById('search');
         search.dispatchEvent(new InputEvent('input'));
-        return document.getElementById('map-sentence').textContent === '1 nodes match'; }""",
+        return document.getElementById('map-sentence').textContent === 'nodes that match: 1'; }""",
     )
     assert counted["lost"] > 0
 
@@ -243,7 +243,7 @@ def test_ten_thousand_nodes_are_shown_whole_and_stay_live(
     page = visit("/c/demo/map")
     assert page.locator("[data-kpi=nodes]").inner_text() == "10,000"
     page.locator("#search").fill("rack-0624")
-    until(page, "document.getElementById('map-sentence').textContent === '16 nodes match'")
+    until(page, "document.getElementById('map-sentence').textContent === 'nodes that match: 16'")
     page.locator("#search").fill("")
     assert pixels(page, CORDON) == 0
     cordon(cluster=cluster, node="gpu-0624-15", actor="test")

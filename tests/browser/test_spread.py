@@ -44,7 +44,7 @@ def press(page: Page, action: str) -> None:
 
 
 SAID = {
-    "en": "at most 1 of 4 members can come into r1, r2: maxSkew is 1",
+    "en": "members that can come into r1, r2: at most 1 of 4; maxSkew is 1",
     "ja": "r1, r2 に置けるのは 4 メンバーのうち最大 1 です",
 }
 

@@ -159,7 +159,7 @@ def test_with_the_keyboard_alone(cluster: Cluster, cordoned: int, visit: Callabl
     wait_for_pixels(page, CORDON, none=True)
     page.locator("#rack-map").focus()
     page.keyboard.press("ArrowRight")
-    assert page.locator("#map-cell").text_content().startswith("rack-0000: 16 nodes")
+    assert page.locator("#map-cell").text_content().startswith("rack-0000 · nodes: 16")
     page.keyboard.press("Shift+ArrowDown")
     assert page.locator("#map-detail h2").inner_text() == "gpu-0000-00"
     assert page.locator("#map-detail").get_by_text("The node as it is now").count() == 1
@@ -233,12 +233,12 @@ def test_a_node_that_is_gone_is_there_again_and_the_table_tells_the_same(
     page = visit(f"/c/demo/map?at={before}", ready=ready(before))
     assert page.locator("[data-kpi=nodes]").inner_text() == "241"
     page.locator("#search").fill("rack:rack-0009")
-    until(page, "document.getElementById('map-sentence').textContent === '16 nodes match'")
+    until(page, "document.getElementById('map-sentence').textContent === 'nodes that match: 16'")
     page.goto(f"/c/demo/map?at={before}&view=table")
     assert page.locator("main tbody tr").count() == 15
     page.get_by_role("link", name="rack-0009").click()
     page.wait_for_selector(ready(before))
-    assert sentence(page).startswith("rack-0009: 16 nodes")
+    assert sentence(page).startswith("rack-0009 · nodes: 16")
 
 
 def test_two_moments_paint_what_is_different_and_flip(
@@ -251,8 +251,8 @@ def test_two_moments_paint_what_is_different_and_flip(
     page = visit(f"/c/demo/map?at={b}&against={cordoned}", ready=ready(b))
     said = page.locator("#past-said")
     assert said.inner_text() == (
-        "Of 242 nodes 1 added, 0 removed, 1 with another state, rack or size, 0 with other owners; "
-        "240 are the same."
+        "Nodes: 242. Added: 1, removed: 0, with another state, rack or size: 1, with other owners: 0, "
+        "the same: 240."
     )
     assert page.locator("#past-time a").get_attribute("href") == f"/c/demo/compare?a={cordoned}&b={b}"
     assert pixels(page, CORDON) == 0
@@ -265,11 +265,11 @@ def test_two_moments_paint_what_is_different_and_flip(
     page.goto(f"/c/demo/map?at={b}&against={cordoned}&sel=node:fresh")
     page.wait_for_selector(ready(b))
     assert sentence(page) == (
-        f"at event {cordoned}: not there — at event {b}: fresh · rack-0002 · 8/8 GPUs free"
+        f"at event {cordoned}: not there — at event {b}: fresh · rack-0002 · GPUs free: 8/8"
     )
     page.goto(f"/c/demo/map?at={a}&against={a}")
     page.wait_for_selector(ready(a))
-    assert "241 are the same." in said.inner_text()
+    assert "the same: 241." in said.inner_text()
     page.keyboard.press("l")
     page.wait_for_selector(LIVE)
     assert "against=" not in page.url
@@ -302,7 +302,7 @@ def test_an_event_leads_to_the_map_at_it(cluster: Cluster, cordoned: int, visit:
     page.go_back()
     page.get_by_role("link", name="The map before and after").click()
     page.wait_for_selector(ready(cordoned))
-    assert "1 with another state, rack or size" in page.locator("#past-said").inner_text()
+    assert "with another state, rack or size: 1" in page.locator("#past-said").inner_text()
 
 
 def test_who_wants_less_motion_is_shown_an_event_a_second(
@@ -364,7 +364,7 @@ def test_ten_thousand_nodes_are_scrubbed_smoothly(
         slider.fill(f"{last - back}")
         page.wait_for_selector(ready(last - back))
     page.locator("#search").fill("state:cordoned")
-    until(page, "document.getElementById('map-sentence').textContent === '20 nodes match'")
+    until(page, "document.getElementById('map-sentence').textContent === 'nodes that match: 20'")
     page.locator("#map-group").get_by_text(f"As of event {last - 20:,},").wait_for()
     screenshot(page, "map-past-10000")
 

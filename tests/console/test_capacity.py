@@ -47,7 +47,7 @@ def test_before_anything_is_defined_the_page_says_what_is_missing(cluster: Clust
 
     assert "No node type is defined." in page
     assert "No plan is open." in page
-    assert "team-a/wide Plan scale-up" in page
+    assert "team-a/wide no node type is defined" in page and "Plan scale-up" not in page
 
 
 def test_the_navigation_leads_there(cluster: Cluster, viewer: Client) -> None:
@@ -95,7 +95,7 @@ def test_a_type_by_hand(cluster: Cluster, operator: Client) -> None:
     [
         ({"growth": "r1"}, "“r1” is not of the form key=value."),
         ({"growth": "r1=many"}, "“many” is no number of nodes."),
-        ({"growth": "r1=0"}, "0 nodes: 1 to 1000 in one domain"),
+        ({"growth": "r1=0"}, "nodes in one domain: 1 to 1000, not 0"),
         ({"taints": "a:Sometimes"}, "“Sometimes” is no effect of a taint"),
         ({"like": "nobody"}, "there is no node nobody"),
         ({"like": ""}, "say what such a node has, or name a node like it"),
@@ -271,3 +271,19 @@ def test_an_observed_cluster_gets_advice(cluster: Cluster, operator: Client, adm
     page = text(operator.get(PAGE))
     assert "In an observed cluster a plan is advice" in page
     assert "Let nodes join" not in page
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("tab", ["capacity", "reservations", "queues", "preemption"])
+def test_the_pages_of_the_capacity_are_headed_alike(
+    cluster: Cluster, viewer: Client, tab: str, language: str
+) -> None:
+    """Each by the name of its tab, with a line about it, under one entry of the navigation."""
+    html = viewer.get(f"/c/demo/{tab}", headers={"accept-language": language}).content.decode()
+    (heading,) = re.findall(r"<h1[^>]*>([^<]+)</h1>", html)
+    (chosen,) = re.findall(r'class="btn pri" aria-current="page">([^<]+)</a>', html)
+    (title,) = re.findall(r"<title>([^<]+)</title>", html)
+    assert heading == chosen and title.startswith(f"{heading} · demo")
+    after_tabs = html.partition('class="bar tabs"')[2].partition("</nav>")[2]
+    assert after_tabs.strip().startswith('<p class="muted">')
+    assert re.search(r'<a href="/c/demo/capacity" aria-current="page">', html)

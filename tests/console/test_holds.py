@@ -13,6 +13,7 @@ from scheduling.ledger import store
 from scheduling.models import Cluster
 from scheduling.services import holding, workloads
 from scheduling.services.cycles import run_cycle
+from scheduling.services.preemption import set_policy
 from scheduling.services.state import state_of
 from scheduling.services.workloads import MemberTemplate, WorkloadForm
 from tests.console.support import GPU, RACK, text
@@ -58,7 +59,7 @@ class TestReservations:
         head = store.head(cluster.pk)
         answer = operator.post("/c/demo/reservations", WHERE | {"domain": free_rack, "nodes": "3"})
         assert answer.status_code == 422
-        assert f"{free_rack} has 2 of 3 wholly free nodes now" in text(answer)
+        assert f"wholly free nodes in {free_rack} now: 2 of 3" in text(answer)
         assert 'aria-invalid="true"' in answer.content.decode()
         answer = operator.post("/c/demo/reservations", WHERE | {"domain": "r9", "nodes": "1"})
         assert f"no node carries {RACK}=r9" in text(answer)
@@ -131,6 +132,41 @@ class TestQueues:
         queues = text(operator.get("/c/demo/queues"))
         assert "8 / 8" in queues and "1 held by the quota" in queues
         assert "over quota" in text(operator.get("/c/demo/pending"))
+
+    def test_what_cannot_help_a_group_that_its_quota_holds_is_not_offered(
+        self, cluster: Cluster, operator: Client
+    ) -> None:
+        set_policy(cluster=cluster, mode="propose", queues=(), actor="test")
+        holding.define_queue(cluster=cluster, queue=Queue("q", 1, 8), actor="test")
+        submit(cluster, "first", 1, queue="q")
+        submit(cluster, "second", 1, queue="q")
+        page = operator.get("/c/demo/podgroups/team-a/second")
+        said, html = text(page), page.content.decode()
+        assert "Plan scale-up" not in said and 'id="propose-preemption"' not in html
+        assert (
+            "No plan for new nodes is offered: the quota of its queue holds it, whatever room there is."
+            in said
+        )
+        assert "No preemption is offered: the quota of its queue holds it, whatever room there is." in said
+        assert "never fits its quota" not in said
+
+        capacity = operator.get("/c/demo/capacity").content.decode()
+        assert 'name="groups" value="team-a/second"' not in capacity
+        assert 'name="group" value="team-a/second"' not in capacity
+        assert "team-a/second the quota of its queue holds it" in text(operator.get("/c/demo/capacity"))
+
+    def test_a_group_that_asks_for_more_than_the_whole_quota_never_fits_it(
+        self, cluster: Cluster, operator: Client
+    ) -> None:
+        holding.define_queue(cluster=cluster, queue=Queue("q", 1, 8), actor="test")
+        submit(cluster, "big", 2, queue="q")
+        said = text(operator.get("/c/demo/podgroups/team-a/big"))
+        assert (
+            "the group never fits the quota of queue q. Its members for minCount ask for 16 GPUs together, "
+            "and the whole quota is 8 GPUs." in said
+        )
+        assert "In this queue, as it is, the group can never run." in said
+        assert "Lifted when members of groups of the queue end" not in said
 
     def test_a_quota_that_holds_a_group_is_not_told_as_a_search_without_a_place(
         self, cluster: Cluster, operator: Client

@@ -81,7 +81,7 @@ def test_a_proposal_shows_what_it_costs_and_an_approval_evicts(operator: Client,
 
     assert f"Preemption {plan.id} was approved; the members were evicted." in done
     run_cycle(contended.pk)
-    assert "Open proposals None." in text(operator.get(PAGE))
+    assert "Open proposals 0 None." in text(operator.get(PAGE))
     told = text(operator.get(PAGE))
     assert f"Preemption {plan.id} is complete: PodGroup team-a/urgent runs in" in told
     victim = plan.victims[0].key

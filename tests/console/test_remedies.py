@@ -136,7 +136,9 @@ def test_kube_scheduler_that_would_miss_a_group_by_luck_is_told(viewer: Client, 
     part = viewer.get("/c/trap/podgroups/team-a/mixed/upstream")
 
     assert "upstream would miss this" in text(part)
-    assert re.search(r"Of \d+ ways to roll that were tried, \d+ place the group\.", text(part))
+    assert re.search(
+        r"Ways to roll that were tried: \d+\. With \d+ of them it places the group\.", text(part)
+    )
 
 
 def test_equal_domains_are_told_as_chance(viewer: Client, cluster: Cluster) -> None:

@@ -96,6 +96,19 @@ def test_without_an_amount_it_waits_for_as_long_as_it_takes(rack: str, operator:
     assert "none: it may wait for as long as it takes" in text(done)
 
 
+def test_what_was_said_for_a_group_can_go_back_to_the_default(cluster: Cluster, operator: Client) -> None:
+    assert "Back to the default" not in text(operator.get(f"{WIDE}/wait"))
+    operator.post(f"{WIDE}/wait", {"amount": "", "unit": "hours", "action": "alert"})
+    assert "The cluster has no default" in text(operator.get(f"{WIDE}/wait"))
+    set_policy(cluster=cluster, after=5_400_000, action="propose", actor="t")
+    assert "The default of the cluster is 1 h 30 min from when the wait began" in text(
+        operator.get(f"{WIDE}/wait")
+    )
+    done = operator.post(f"{WIDE}/wait", {"default": "1"}, follow=True)
+    assert "The default wait deadline of the cluster holds for PodGroup team-a/wide again." in text(done)
+    assert "default of the cluster" in text(done) and types(cluster)[-1] == "WaitDeadlineWithdrawn"
+
+
 def test_a_deadline_that_cannot_be_is_refused_at_its_field(cluster: Cluster, operator: Client) -> None:
     """`fits` runs: it does not wait."""
     head = store.head(cluster.pk).seq
@@ -120,9 +133,9 @@ def test_restored_elsewhere_it_runs_in_the_other_rack(cluster: Cluster, rack: st
     assert "all its members end" in asked and "What would be decided about the new generation" in asked
     assert other in asked and "1 member that is on a node now ends." in asked
     head = store.head(cluster.pk).seq
-    refused = operator.post(f"{GROUP}/restore", {"checkpoint": ""})
+    refused = operator.post(f"{GROUP}/restore", {"checkpoint": "", "generation": "1"})
     assert refused.status_code == 422 and store.head(cluster.pk).seq == head
-    operator.post(f"{GROUP}/restore", {"checkpoint": "s3://ckpt/fits/900"})
+    operator.post(f"{GROUP}/restore", {"checkpoint": "s3://ckpt/fits/900", "generation": "1"})
     run_cycle(cluster.pk)
     on = set(
         PodRow.objects.filter(cluster=cluster, group="fits", removed=False).values_list("node", flat=True)
@@ -138,7 +151,7 @@ def test_the_next_generation_is_opened_only_after_its_forecast_was_shown(
 ) -> None:
     page = operator.get(f"{WIDE}/next")
     assert f'value="{RACK}"' in page.content.decode() and "End the members and open it" not in text(page)
-    asked = {"topology_key": "", "min_count": "3", "checkpoint": ""}
+    asked = {"topology_key": "", "min_count": "3", "checkpoint": "", "generation": "1"}
     checked = operator.post(f"{WIDE}/next", asked | {"action": "check"})
     assert "End the members and open it" in text(checked)
     assert "the one-domain law does not hold for this generation" in text(checked)
@@ -149,10 +162,41 @@ def test_the_next_generation_is_opened_only_after_its_forecast_was_shown(
     assert (row.generation, row.topology_key, row.status, row.bound) == (2, "", "scheduled", 3)
 
 
+@pytest.mark.parametrize(
+    ("way", "asked"),
+    [("next", {"topology_key": "", "action": "open"}), ("restore", {"checkpoint": "s3://ckpt/1"})],
+)
+def test_of_two_people_who_saw_one_generation_the_second_is_told_who_came_first(
+    cluster: Cluster, operator: Client, way: str, asked: dict[str, str]
+) -> None:
+    shown = operator.get(f"{WIDE}/{way}").content.decode()
+    assert '<input type="hidden" name="generation" value="1">' in shown
+    assert operator.post(f"{WIDE}/{way}", asked | {"generation": "1"}).status_code == 302
+    opened = Event.objects.filter(stream_id=cluster.pk, type="PodGroupCreated").latest("seq")
+    head = store.head(cluster.pk).seq
+
+    again = operator.post(f"{WIDE}/{way}", asked | {"generation": "1"})
+
+    assert again.status_code == 422 and store.head(cluster.pk).seq == head
+    assert "generation 1 is not the open one, which is generation 2" in text(again)
+    assert f'href="/c/demo/history/{opened.seq}"' in again.content.decode()
+    # The page shows the second now, and sends what it shows.
+    assert '<input type="hidden" name="generation" value="2">' in again.content.decode()
+    assert "Generation 2 is closed as superseded" in text(again)
+
+
+@pytest.mark.parametrize("way", ["next", "restore"])
+def test_a_page_that_names_no_generation_opens_none(cluster: Cluster, operator: Client, way: str) -> None:
+    head = store.head(cluster.pk).seq
+    answer = operator.post(f"{WIDE}/{way}", {"topology_key": "", "checkpoint": "c", "action": "open"})
+    assert answer.status_code == 422 and store.head(cluster.pk).seq == head
+    assert "the open generation that this was decided on must be named" in text(answer)
+
+
 def test_mincount_is_lowered_with_the_tick_and_the_consequence_told(
     cluster: Cluster, operator: Client
 ) -> None:
-    asked = {"topology_key": RACK, "min_count": "2", "checkpoint": "", "action": "check"}
+    asked = {"topology_key": RACK, "min_count": "2", "checkpoint": "", "generation": "1", "action": "check"}
     refused = operator.post(f"{WIDE}/next", asked)
     assert refused.status_code == 422
     assert "only where the group is marked elastic" in text(refused)

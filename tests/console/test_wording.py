@@ -141,6 +141,8 @@ EVENTS: list[log.Event] = [
     log.RunEnded(3, "", "given up"),
     log.WaitDeadlineSet("team-a", "train", "u3", 1, WHEN, "close"),
     log.WaitDeadlineSet("team-a", "train", "u3", 1, None, "alert"),
+    log.WaitDeadlineWithdrawn("team-a", "train", "u3", 1, WHEN),
+    log.WaitDeadlineWithdrawn("team-a", "train", "u3", 1, None),
     log.WaitDeadlineExpired("team-a", "train", "u3", 1, WHEN, "propose", WHEN, False, WHEN),
     log.WaitDeadlineExpired("team-a", "train", "u3", 1, WHEN, "alert", WHEN, True, WHEN),
     log.WaitDeadlineLifted("team-a", "train", "u3", 1, WHEN, True),

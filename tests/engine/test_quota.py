@@ -34,6 +34,19 @@ def test_a_group_over_quota_is_held_and_not_evaluated():
     assert held.domains == ()
 
 
+def test_a_group_that_asks_for_more_than_the_whole_quota_is_told_apart():
+    """Its own members on nodes count: they do not make room for those that are missing."""
+    more = state_of(gang("g", 2, queue="q"), members("g", 2, gpu=4), queues=[Queue("q", 0, 7)])
+    assert decide(more, G).quota.never
+    others = [gang("old", 1, queue="q"), pod("old-0", "old", node="n1", gpu=4)]
+    full = state_of(gang("g", 1, queue="q"), members("g", 1, gpu=4), *others, queues=[Queue("q", 0, 7)])
+    assert not decide(full, G).quota.never
+    half = [pod("g-0", "g", node="n1", gpu=4), pod("g-1", "g", gpu=4)]
+    shrunk = state_of(gang("g", 2, queue="q"), *half, queues=[Queue("q", 0, 7)])
+    quota = decide(shrunk, G).quota
+    assert (quota.used, quota.own, quota.asked, quota.never) == (4, 4, 4, True)
+
+
 def test_what_others_of_the_queue_use_counts():
     others = [gang("old", 1, queue="q"), pod("old-0", "old", node="n1", gpu=4)]
     state = state_of(gang("g", 1, queue="q"), members("g", 1, gpu=4), *others, queues=[Queue("q", 0, 7)])

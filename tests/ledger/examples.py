@@ -182,6 +182,7 @@ EXAMPLES: tuple[e.Event, ...] = (
     ),
     e.StickyWaitEnded("ml", "train", "group-uid-1", 1, RACK, None, "closed", 1_800_000_000_000),
     e.WaitDeadlineSet("ml", "train", "group-uid-1", 1, 1_800_000_060_000, "close"),
+    e.WaitDeadlineWithdrawn("ml", "train", "group-uid-1", 1, None),
     e.WaitDeadlineExpired(
         "ml", "train", "group-uid-1", 1, 1_800_000_060_000, "propose", 1_800_000_000_000, True,
         1_800_000_060_250,

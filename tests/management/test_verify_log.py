@@ -50,14 +50,14 @@ def test_heads_are_noted_in_a_file_and_found_in_the_log_later(
     file, head = str(tmp_path / "heads.json"), store.head(cluster.pk)
     trust = "signed" if key else "not signed"
     why = trust if key else "not signed: TAS_HEADS_KEY is not set"
-    assert run("--export-heads", file).splitlines()[-1] == f"1 heads noted in {file} ({why})"
+    assert run("--export-heads", file).splitlines()[-1] == f"1 head noted in {file} ({why})"
     noted = orjson.loads(Path(file).read_bytes())
     assert noted["heads"] == [{"kind": "cluster", "name": "c", "seq": head.seq, "hash": head.hash.hex()}]
     assert noted["console"] == "0.1.0"
     nodes.cordon(cluster=cluster, node="a", actor="t")
     last = run("--against", file).splitlines()[-1]
-    assert last.startswith("1 of 1 heads noted at 20") and last.endswith(
-        f"+00:00 by version 0.1.0 are in the log ({trust})"
+    assert last.startswith("in the log: 1 of 1 head noted at 20") and last.endswith(
+        f"+00:00 by version 0.1.0 ({trust})"
     )
     assert KEY not in run("--against", file) and KEY.encode() not in Path(file).read_bytes()
 
@@ -105,7 +105,7 @@ def test_standard_output_holds_the_file_alone_and_standard_input_gives_it(
     assert orjson.loads(out.getvalue())["form"] == "tas-console-heads"
     assert said.getvalue().startswith("cluster c: ")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(out.getvalue().encode())))
-    assert "1 of 1 heads noted" in run("--against", "-")
+    assert "1 of 1 head noted" in run("--against", "-")
 
 
 def test_a_log_that_differs_from_its_noted_head_fails_and_nothing_is_noted(
@@ -139,7 +139,7 @@ def test_one_cluster_is_held_against_its_own_head(cluster: Cluster, tmp_path: Pa
     run("c", "--export-heads", file)
     with transaction.atomic():
         store.open_stream("site", "site")
-    assert "1 of 1 heads noted" in run("c", "--against", file)
+    assert "1 of 1 head noted" in run("c", "--against", file)
     import_cluster(name="d", request=ImportRequest(text(node("a")), mode="simulated"), actor="t")
     assert failed("d", "--against", file) == (
         "not the log whose heads were noted: the file notes no head of cluster d"

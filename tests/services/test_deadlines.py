@@ -13,9 +13,10 @@ from scheduling.ledger.events import (
     WaitDeadlineExpired,
     WaitDeadlineLifted,
     WaitDeadlineSet,
+    WaitDeadlineWithdrawn,
 )
 from scheduling.services.conformance.stream import START_MS, MemoryStream
-from scheduling.services.deadlines import deadline_events, due_at, policy_events
+from scheduling.services.deadlines import deadline_events, due_at, policy_events, withdrawal_events
 from scheduling.services.members import end_group_events
 from scheduling.services.problems import Refused
 from scheduling.services.submitting import submit_events
@@ -73,6 +74,48 @@ def test_without_a_deadline_it_waits_whatever_the_default_says() -> None:
     made.commit(policy_events(made.state, 60_000, "close"))
     until(made, None)
     assert due_at(made.state) is None and tend(made, 10_000_000) == []
+
+
+def test_back_to_the_default_it_counts_from_when_the_wait_began() -> None:
+    made = pending()
+    made.commit(policy_events(made.state, 60_000, "propose"))
+    until(made, None)
+    made.now_ms += 20_000
+    (event,) = withdrawal_events(made.state, G)
+    assert isinstance(event, WaitDeadlineWithdrawn) and event.at is None and event.generation == 1
+    made.commit([event])
+    assert not made.state.records.of(WaitDeadline) and due_at(made.state) == START_MS + 60_000
+    assert withdrawal_events(made.state, G) == []
+    (expired,) = tend(made, 40_000)
+    assert isinstance(expired, WaitDeadlineExpired) and expired.default
+
+
+def test_back_to_no_default_it_may_wait_on_and_a_longer_wait_is_past_the_default_at_once() -> None:
+    made = pending()
+    until(made, 90_000, "close")
+    made.commit(withdrawal_events(made.state, G))
+    assert due_at(made.state) is None
+    until(made, 300_000, "close")
+    made.commit(policy_events(made.state, 60_000, "alert"))
+    assert tend(made, 120_000) == []
+    made.commit(withdrawal_events(made.state, G))
+    (expired,) = tend(made, 0)
+    assert isinstance(expired, WaitDeadlineExpired) and (expired.default, expired.action) == (True, "alert")
+
+
+def test_where_the_default_is_past_there_is_nothing_to_go_back_from() -> None:
+    made = pending()
+    made.commit(policy_events(made.state, 60_000, "alert"))
+    tend(made, 60_000)
+    assert made.state.records.of(WaitDeadline)[G].expired_at is not None
+    assert withdrawal_events(made.state, G) == []
+
+
+def test_only_an_open_group_goes_back_to_the_default() -> None:
+    made = pending()
+    with pytest.raises(Refused) as refused:
+        withdrawal_events(made.state, "default/other")
+    assert [problem.name for problem in refused.value.problems] == ["other"]
 
 
 def test_the_default_counts_from_when_the_wait_began() -> None:

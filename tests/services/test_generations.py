@@ -40,6 +40,19 @@ def faults(made: MemoryStream, wanted: NextGeneration) -> list[tuple[str, str]]:
     return [(problem.path, problem.reason) for problem in refused.value.problems]
 
 
+def test_asked_twice_on_the_same_generation_one_is_opened() -> None:
+    made = sticky()
+    wanted = NextGeneration(checkpoint="s3://ckpt/g/900", generation=1)
+    assert opened(made, wanted).group.generation == 2
+    with pytest.raises(Refused) as refused:
+        next_generation_events(made.state, G, wanted, made.now_ms)
+    (problem,) = refused.value.problems
+    assert (problem.path, problem.reason) == ("generation", "Conflict")
+    assert problem.message == "generation 1 is not the open one, which is generation 2"
+    assert faults(made, NextGeneration(generation=3)) == [("generation", "Conflict")]
+    assert opened(made, NextGeneration(generation=2)).group.generation == 3
+
+
 def test_restored_elsewhere_the_members_begin_anew_from_the_checkpoint() -> None:
     made = sticky()
     old = made.state.groups[G]
@@ -114,8 +127,8 @@ def test_topology_spread_of_the_members_that_leaves_no_domain_is_refused_as_at_s
     (problem,) = refused.value.problems
     assert (problem.kind, problem.name, problem.path) == ("PodGroup", "g", "topology_key")
     assert problem.message == (
-        f"at most 1 of 4 members can come into r1, r2: maxSkew is 1 over {RACK}, of whose 2 domains r1 "
-        "holds the fewest pods that match, 0"
+        f"members that can come into r1, r2: at most 1 of 4; maxSkew is 1 over {RACK}, of whose domains, 2, "
+        "r1 holds the fewest pods that match, 0"
     )
     assert opened(made, NextGeneration()).group.topology_key == ZONE
     assert next_generation(made.state, G, NextGeneration(), made.now_ms).notices == ()

@@ -367,7 +367,7 @@ def rewrite(cluster: Cluster, seq: int, old: str, new: str) -> None:
 
 def test_the_command_tells_how_many_decisions_it_made_again(written: tuple[Cluster, int]) -> None:
     _, seq = written
-    assert f"cluster c, events 1 to {seq}: 1 decisions made again, 0 differ; " in run("c")
+    assert f"cluster c, events 1 to {seq}: 1 decision made again, 0 differ; " in run("c")
     assert "decisions/s" in run("c")
     assert "0 decisions made again" in run("c", "--to", str(seq - 1))
     document = orjson.loads(run("c", "--from", str(seq), "--json"))
@@ -404,7 +404,7 @@ def test_a_decision_of_another_engine_is_no_fault(written: tuple[Cluster, int]) 
     cluster, seq = written
     rewrite(cluster, seq, f'"engine":"{ENGINE}"', '"engine":"99"')
     assert (
-        f"1 decisions are of engine 99; this console has engine {ENGINE}, so they were not compared\n"
+        f"1 decision of engine 99, not compared: this console has engine {ENGINE}\n"
         f"cluster c, events 1 to {seq}: 0 decisions made again, 0 differ; "
     ) in run("c")
 

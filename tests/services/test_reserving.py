@@ -46,14 +46,14 @@ def test_whole_nodes_are_those_with_unused_devices_by_name(rack: MemoryStream) -
     made = reserve(rack, nodes=2)
     assert made.nodes == ("n0", "n2")
     assert dict(made.amounts[0][1]) == {"cpu": 8000, "memory": 64 << 30, GPU: 8, "pods": 110}
-    assert refused(rack, nodes=1) == [("nodes", "r1 has 0 of 1 wholly free nodes now")]
+    assert refused(rack, nodes=1) == [("nodes", "wholly free nodes in r1 now: 0 of 1")]
 
 
 def test_room_for_members_is_on_the_tightest_nodes(rack: MemoryStream) -> None:
     made = reserve(rack, members=3, requests={"cpu": "1", GPU: "2"})
     assert [(name, dict(amounts)[GPU]) for name, amounts in made.amounts] == [("n0", 2), ("n1", 4)]
     assert refused(rack, members=8, requests={GPU: "2"}) == [
-        ("members", "r1 has room for 7 of 8 such members now")
+        ("members", "such members for which r1 has room now: 7 of 8")
     ]
 
 

@@ -712,7 +712,7 @@ def test_a_replay_begins_where_the_table_does(
     retention.detach(cluster=made, folder=tmp_path, before=cut + 1, actor="t")
     assert archives.begin(made.pk) == cut
     call_command("replay", "c")
-    assert ": 1 decisions made again, 0 differ" in capsys.readouterr().out
+    assert ": 1 decision made again, 0 differ" in capsys.readouterr().out
     with pytest.raises(CommandError, match=f"events .* to {cut:,}, until .* are in the file"):
         call_command("replay", "c", "--from", str(cut))
 
@@ -731,3 +731,57 @@ def test_a_head_that_was_noted_of_an_archived_event(cluster: Cluster, detach: De
     )
     attach_all(cluster, tmp_path)
     assert heads.problem(noted[7]) == ""
+
+
+def test_a_head_inside_an_archive_is_looked_up_in_its_file(
+    cluster: Cluster, detach: Detach, tmp_path: Path
+) -> None:
+    rows = {row.seq: row.hash for row in store.stored(cluster.pk)}
+    detach(before=21)
+    noted = NotedHead("cluster", "c", 7, rows[7])
+    assert heads.problem(noted, tmp_path) == ""
+    assert "has another hash at event 7" in heads.problem(NotedHead("cluster", "c", 7, bytes(32)), tmp_path)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    first = archives.of(cluster.pk)[0]
+    assert heads.problem(noted, empty) == (
+        "cluster c: event 7, at which its head was noted, is archived and cannot be looked at: "
+        f"{first.file} is not in {empty}; `manage.py retention attach` brings them back from {first.file}"
+    )
+
+
+def test_a_file_that_is_not_the_archived_one_vouches_for_no_head(
+    cluster: Cluster, detach: Detach, tmp_path: Path
+) -> None:
+    """Another file under its name; and one that the table tells of, from which the log does not go on."""
+    rows = {row.seq: row.hash for row in store.stored(cluster.pk)}
+    detach(before=21)
+    noted = NotedHead("cluster", "c", 7, rows[7])
+    first, second = archives.of(cluster.pk)
+    path = tmp_path / first.file
+    good = path.read_bytes()
+    path.write_bytes(good[:-40])
+    assert "is not the file that was archived: it has another SHA-256" in heads.problem(noted, tmp_path)
+    Archive.objects.filter(first_seq=1).update(sha256=archive_files.digest(path).sha256)
+    assert "is torn or no gzip file" in heads.problem(noted, tmp_path)
+    path.write_bytes(good)
+    Archive.objects.filter(first_seq=1).update(sha256=first.sha256, hash=bytes(second.hash))
+    assert "the log does not go on from" in heads.problem(noted, tmp_path)
+
+
+def test_verify_log_looks_into_the_files_of_a_folder(
+    cluster: Cluster, detach: Detach, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "heads.json")
+    row = next(store.stored(cluster.pk, after=6, upto=7))
+    noted = heads.write([NotedHead("cluster", "c", 7, row.hash)], at=0, console="0.1.0")
+    Path(file).write_bytes(noted)
+    detach(before=21)
+    with pytest.raises(CommandError, match="is archived and cannot be looked at"):
+        call_command("verify_log", "--against", file)
+    call_command("verify_log", "--against", file, "--archives", str(tmp_path))
+    assert "1 of 1 head noted" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="is no folder"):
+        call_command("verify_log", "--against", file, "--archives", file)
+    with pytest.raises(CommandError, match="--archives is for --against"):
+        call_command("verify_log", "--archives", str(tmp_path))

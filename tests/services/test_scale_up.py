@@ -119,8 +119,8 @@ class TestPlanning:
         [
             ([], 60, "groups: name at least one group"),
             (["default/no"], 60, "there is no open PodGroup default/no"),
-            ([f"default/g{n}" for n in range(51)], 60, "51 groups: at most 50"),
-            ([KEY], 0, "minutes: 0 minutes: 1 to 43200"),
+            ([f"default/g{n}" for n in range(51)], 60, "groups in one plan: at most 50, not 51"),
+            ([KEY], 0, "minutes: minutes: 1 to 43200, not 0"),
         ],
     )
     def test_bad_input_is_refused(self, groups: list[str], minutes: int, said: str) -> None:
@@ -169,7 +169,7 @@ class TestApproval:
         wide = plan(made, name)
         place = next(n for n, option in enumerate(wide.options) if option.steps[0].kind == "big")
         said = refused(lambda: approve_events(made.state, name, Approval(option=place), made.now_ms))
-        assert f"{RACK}=r1 may grow by 1 nodes of big now: plan again" in said
+        assert f"nodes of big by which {RACK}=r1 may grow now: 1; plan again" in said
 
     def test_a_group_that_was_made_anew_needs_another_plan(self) -> None:
         made = waiting()
@@ -198,8 +198,8 @@ class TestApproval:
         ("approval", "said"),
         [
             (Approval(option=1), "option: 1 is no option of it: 0 to 0"),
-            (Approval(minutes=0), "minutes: 0 minutes"),
-            (Approval(nodes=3), "nodes: 3 nodes: 0 to 2"),
+            (Approval(minutes=0), "minutes: minutes: 1 to 43200, not 0"),
+            (Approval(nodes=3), "nodes: nodes: 0 to 2, not 3"),
         ],
     )
     def test_bad_input_is_refused(self, approval: Approval, said: str) -> None:
@@ -242,7 +242,7 @@ class TestFallingShort:
         made.commit(approve_events(made.state, name, Approval(nodes=0), made.now_ms))
         made.commit(provision_events(made.state, name, 1))
         assert tended(made) == []
-        assert "nodes: 2 nodes: 0 to 1" in refused(lambda: provision_events(made.state, name, 2))
+        assert "nodes: nodes: 0 to 1, not 2" in refused(lambda: provision_events(made.state, name, 2))
         made.commit(provision_events(made.state, name, None))
         assert tended(made) == [ScaleUpCompleted(name, ("big-r1-1", "big-r1-2"))]
 

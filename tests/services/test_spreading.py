@@ -59,8 +59,8 @@ def test_a_form_whose_constraints_leave_no_rack_is_refused_at_its_field() -> Non
         assert (problem.kind, problem.name, problem.path) == ("PodGroup", "g", "templates[0].spread[0]")
         assert problem.reason == "FieldValueInvalid"
         assert problem.message == (
-            f"at most 1 of 4 members can come into r1, r2: maxSkew is 1 over {RACK}, of whose 2 domains r1 "
-            "holds the fewest pods that match, 0"
+            f"members that can come into r1, r2: at most 1 of 4; maxSkew is 1 over {RACK}, of whose domains, "
+            "2, r1 holds the fewest pods that match, 0"
         )
 
 
@@ -92,10 +92,10 @@ def test_each_way_of_being_ruled_out_is_told_with_its_domains() -> None:
     pods = [trainer(f"g-{n}", rule(HOST)) for n in range(4)]
     with pytest.raises(Refused) as refused:
         submitted(made, gang("g", 4), *pods)
-    told = [problem.message.partition(":")[0] for problem in refused.value.problems]
+    told = [problem.message.partition(";")[0] for problem in refused.value.problems]
     assert told == [
-        "at most 2 of 4 members can come into r1",
-        "at most 3 of 4 members can come into r2, r3",
+        "members that can come into r1: at most 2 of 4",
+        "members that can come into r2, r3: at most 3 of 4",
     ]
 
 
@@ -106,8 +106,8 @@ def test_racks_that_are_left_are_told_and_nothing_is_refused() -> None:
         preview(made.state, spread_form(rule(HOST)), made.now_ms).notices,
     ):
         left, why = told
-        assert (left.message, left.reason) == ("the constraints leave 1 of 2 domains: r1", "")
-        assert why.message.startswith("at most 3 of 4 members can come into r2:") and not why.reason
+        assert (left.message, left.reason) == ("domains that the constraints leave, 1 of 2: r1", "")
+        assert why.message.startswith("members that can come into r2: at most 3 of 4;") and not why.reason
 
 
 def test_a_preference_is_told_and_never_refuses() -> None:
@@ -161,7 +161,7 @@ def test_the_whole_cluster_is_spoken_of_where_no_key_is_asked_for() -> None:
     with pytest.raises(Refused) as refused:
         submission(made.state, spread_form(rule(HOST, minDomains=9), topology_key=""), made.now_ms)
     (problem,) = refused.value.problems
-    assert problem.message.startswith("at most 2 of 4 members can come: ")
+    assert problem.message.startswith("members that can come: at most 2 of 4; ")
 
 
 def test_every_sentence_is_known_to_the_wording(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,20 @@ def test_pages_are_503_with_a_sentence_while_the_database_is_away(error, languag
 
 
 @pytest.mark.django_db
+def test_what_was_asked_for_can_be_asked_for_again_but_not_what_a_form_sent():
+    def refuse(*_arguments):
+        raise OperationalError("the server went away")
+
+    client = Client(raise_request_exception=False)
+    client.force_login(User.objects.create_user("viewer"))
+    with connection.execute_wrapper(refuse):
+        shown = client.get("/c/demo/map?key=a%22b").content.decode()
+        sent = client.post("/c/demo/nodes/n1/cordon").content.decode()
+    assert 'href="/c/demo/map?key=a%22b">Try again</a>' in shown
+    assert "The database is away" in sent and "Try again" not in sent
+
+
+@pytest.mark.django_db
 def test_any_other_failure_of_a_page_is_a_500():
     def refuse(*_arguments):
         raise RuntimeError("a fault of ours")

@@ -1,21 +1,21 @@
 // Every sentence of the map. The page gives them in its language as JSON in <script id="map-messages">, all of them
 // (scheduling/console/map_messages.py); a key without one is shown as it is. {braces} are placeholders.
 export type Key =
-  | 'domain' // {domain}: {nodes} nodes · {free}/{gpus} GPUs free
+  | 'domain' // {domain} · nodes: {nodes} · GPUs free: {free}/{gpus}
   | 'unlabelled' // no {key} label
-  | 'node' // {node} · {domain} · {free}/{gpus} GPUs free
+  | 'node' // {node} · {domain} · GPUs free: {free}/{gpus}
   | 'cordoned' // cordoned
   | 'notReady' // not ready
   | 'tainted' // tainted
   | 'nodeIs' // {node} {state}
   | 'held' // {held} of them held by reservations
   | 'more' // {count} more
-  | 'fits' // {fits} of {need} members fit
+  | 'fits' // members that fit: {fits} of {need}
   | 'rank' // rank {rank}
   | 'holders' // held by {groups}
   | 'noGroup' // pods of no PodGroup
-  | 'matches' // {count} nodes match
-  | 'changed' // {count} nodes changed
+  | 'matches' // nodes that match: {count}
+  | 'changed' // nodes that changed: {count}
   | 'loading' // Loading the map…
   | 'empty' // No nodes yet.
   | 'emptyHint' // Import a cluster to see its racks.
@@ -43,7 +43,7 @@ export type Key =
   | 'pastStop' // Stop
   | 'pastLoading' // Loading this moment…
   | 'pastFailed' // This moment could not be loaded: {error}
-  | 'pastCounts' // Of {all} nodes {added} added, {removed} removed, …
+  | 'pastCounts' // Nodes: {all}. Added: {added}, removed: {removed}, …
   | 'pastChanged' // at event {a}: {before} — at event {b}: {after}
   | 'pastAbsent' // not there
   | 'pairChanged'; // before: {before} — after: {after}

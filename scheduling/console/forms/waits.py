@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from scheduling.engine.model import PodGroup
 from scheduling.engine.waits import ACTIONS
 from scheduling.services.generations import LONGEST_CHECKPOINT, NextGeneration
-from scheduling.services.problems import Problem
+from scheduling.services.problems import REQUIRED, Problem
 from scheduling.wording import messages, words
 from scheduling.wording import problems as wording
 
@@ -19,7 +19,7 @@ UNITS = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 
 
 class BlamedForm(forms.Form):
-    """``problems``: what has no field here."""
+    """``problems``: what has no field here that is seen."""
 
     problems: list[Problem]
 
@@ -31,7 +31,7 @@ class BlamedForm(forms.Form):
         """Put each problem at the field that its path names (``fields``: path -> field)."""
         for problem in found:
             field = (fields or {}).get(problem.path, problem.path)
-            if field in self.fields:
+            if field in self.fields and not self.fields[field].widget.is_hidden:
                 self.add_error(field, f"{wording.reason(problem)} {messages.translated(problem.message)}")
             else:
                 self.problems.append(problem)
@@ -56,7 +56,21 @@ class DeadlineForm(BlamedForm):
         return None if amount is None else amount * UNITS[self.cleaned_data["unit"]]
 
 
-class RestoreForm(BlamedForm):
+class GenerationForm(BlamedForm):
+    """``generation``: the open one that the page showed when it was sent. The page always sends the one that
+    it shows.
+    """
+
+    generation = forms.IntegerField(min_value=1, widget=forms.HiddenInput())
+
+    def clean(self) -> dict[str, Any]:
+        if "generation" in self.errors:
+            message = "the open generation that this was decided on must be named"
+            self.problems.append(Problem("PodGroup", "", "", "generation", REQUIRED, message))
+        return self.cleaned_data
+
+
+class RestoreForm(GenerationForm):
     """The same again from a checkpoint."""
 
     checkpoint = forms.CharField(
@@ -67,10 +81,11 @@ class RestoreForm(BlamedForm):
     )
 
     def wanted(self) -> NextGeneration:
-        return NextGeneration(checkpoint=self.cleaned_data["checkpoint"])
+        given = self.cleaned_data
+        return NextGeneration(checkpoint=given["checkpoint"], generation=given["generation"])
 
 
-class NextForm(BlamedForm):
+class NextForm(GenerationForm):
     """Another constraint, and for an elastic group another minCount."""
 
     topology_key = forms.CharField(
@@ -115,4 +130,5 @@ class NextForm(BlamedForm):
             min_count=given["min_count"],
             checkpoint=given["checkpoint"],
             elastic=given["elastic"],
+            generation=given["generation"],
         )

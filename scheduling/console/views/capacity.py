@@ -48,7 +48,11 @@ def _page(
         "open_plans": [plan for plan in plans if plan["open"]],
         "closed_plans": [plan for plan in plans if not plan["open"]],
         "types": [_type(one) for one in found.types],
-        "waiting": found.waiting,
+        "waiting": [
+            {"key": one.key, "plan": one.plan, "why": wording.no_help(one.no_help) if one.no_help else ""}
+            for one in found.waiting
+        ],
+        "plannable": sum(not one.plan and not one.no_help for one in found.waiting),
         "form": form or TypeForm(initial={"key": keys[0]["key"] if keys else ""}),
         "form_sent": form is not None,
         "keys": keys,

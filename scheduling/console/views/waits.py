@@ -38,7 +38,22 @@ def _open(cluster: Cluster, namespace: str, name: str) -> PodGroup:
 
 @page(OPERATE, "GET", "POST")
 def keep_waiting(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
+    """GET asks; POST sets a deadline or none, or with ``default`` goes back to that of the cluster."""
     group = _open(cluster, namespace, name)
+    if request.method == "POST" and "default" in request.POST:
+        said = gettext("The default wait deadline of the cluster holds for PodGroup %(group)s again.")
+        return carry_out(
+            request,
+            lambda: deadlines.withdraw_deadline(
+                cluster=cluster,
+                namespace=namespace,
+                name=name,
+                actor=actor(request),
+                command_id=command_id(request),
+            ),
+            said % {"group": group.key},
+            reverse("pod-group", args=[cluster.name, namespace, name]),
+        )
     form = DeadlineForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         after = form.after()
@@ -58,7 +73,10 @@ def keep_waiting(request: HttpRequest, cluster: Cluster, namespace: str, name: s
             said = gettext("PodGroup %(group)s goes on waiting.") % {"group": group.key}
             messages.success(request, said)
             return redirect("pod-group", cluster.name, namespace, name)
-    context = {"group": group, "form": form, "wait": waits.of_group(cluster, group.key)}
+    wait = waits.of_group(cluster, group.key)
+    context: dict[str, Any] = {"group": group, "form": form, "wait": wait}
+    if wait is not None and wait.default is not None:
+        context["default_after"] = wait.default.after / 1000
     return _page(request, cluster, "wait_keep.html", context)
 
 

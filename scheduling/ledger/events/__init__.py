@@ -81,6 +81,7 @@ from scheduling.ledger.events.waiting import (
     WaitDeadlineExpired,
     WaitDeadlineLifted,
     WaitDeadlineSet,
+    WaitDeadlineWithdrawn,
     WaitPolicyChanged,
 )
 from scheduling.ledger.events.workbench import (
@@ -164,6 +165,7 @@ __all__ = [
     "WaitDeadlineExpired",
     "WaitDeadlineLifted",
     "WaitDeadlineSet",
+    "WaitDeadlineWithdrawn",
     "WaitPolicyChanged",
     "WorkloadAdded",
 ]

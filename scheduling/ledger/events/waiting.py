@@ -64,6 +64,20 @@ class WaitDeadlineSet(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class WaitDeadlineWithdrawn(Event):
+    """What somebody said of how long the group may wait holds no more; the default of the cluster does.
+    ``at``: what was said, None for as long as it takes.
+    """
+
+    SUBJECT: ClassVar[str] = "podgroup"
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    at: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class WaitDeadlineExpired(Event):
     """The group still waits at its deadline ``at``. ``action``: what was done about it; ``since``: when the
     wait began; ``default``: the deadline was that of the cluster; ``expired_at``: when it was found.
@@ -127,6 +141,7 @@ EVENTS: tuple[type[Event], ...] = (
     StickyWaitStarted,
     StickyWaitEnded,
     WaitDeadlineSet,
+    WaitDeadlineWithdrawn,
     WaitDeadlineExpired,
     WaitDeadlineLifted,
     WaitPolicyChanged,

@@ -14,6 +14,7 @@ from scheduling.ledger import archives, store
 from scheduling.ledger.bases import UnreadableBase
 from scheduling.ledger.codec import BadEvent
 from scheduling.ledger.fold import BrokenHistory
+from scheduling.management.counting import counted
 from scheduling.management.progress import progress
 from scheduling.models import Stream
 from scheduling.services.replaying import Difference, Replay, replay_stream
@@ -83,16 +84,16 @@ class Command(BaseCommand):
         for item in found[:SHOWN]:
             self.stdout.write(_sentence(item))
         if len(found) > SHOWN:
-            self.stdout.write(f"and {len(found) - SHOWN} differences more")
+            self.stdout.write(f"and {counted(len(found) - SHOWN, 'difference')} more")
         for engine, number in sorted(sums.others.items()):
             self.stdout.write(
-                f"{number} decisions are of engine {engine}; this console has engine {ENGINE}, so they were "
-                "not compared"
+                f"{counted(number, 'decision')} of engine {engine}, not compared: "
+                f"this console has engine {ENGINE}"
             )
         differing = len({item.seq for item in found})
         rate = sums.decisions / seconds if seconds else 0
         self.stdout.write(
-            f"cluster {name}, events {first} to {last}: {sums.decisions} decisions made again, "
+            f"cluster {name}, events {first} to {last}: {counted(sums.decisions, 'decision')} made again, "
             f"{differing} differ; {seconds:.1f} s, {rate:.0f} decisions/s"
         )
 

@@ -13,6 +13,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 from scheduling.ledger.archive_files import BadArchive
 from scheduling.ledger.bases import UnreadableBase
 from scheduling.management.commands.tas import actor, within
+from scheduling.management.counting import counted
 from scheduling.models import Cluster
 from scheduling.projections.writer import TablesBehind
 from scheduling.services import retention
@@ -128,7 +129,8 @@ def _find(name: str) -> Cluster:
 
 def _line(piece: Piece) -> str:
     times = f"{piece.recorded_first:%Y-%m-%d %H:%M} to {piece.recorded_last:%Y-%m-%d %H:%M} UTC"
-    what = f"{piece.first:,} to {piece.last:,}, {times}, {piece.rows:,} events, {units.in_bytes(piece.size)}"
+    size = f"{counted(piece.rows, 'event')}, {units.in_bytes(piece.size)}"
+    what = f"{piece.first:,} to {piece.last:,}, {times}, {size}"
     if piece.archive is None:
         return f"{what}, in the database" + (", may be detached" if piece.may_go else "")
     if piece.standing is None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-import getpass
 import os
 import sys
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,6 @@ from django.http import Http404
 from ninja import Schema
 
 from scheduling.api import clusters, explanations, pod_groups
-from scheduling.api import runs as api_runs
-from scheduling.api import scenarios as api_scenarios
 from scheduling.api.commands import find_cluster, outcome
 from scheduling.api.errors import problem
 from scheduling.api.event_rows import event_out
@@ -29,38 +25,46 @@ from scheduling.ledger.codec import UnknownEvent
 from scheduling.ledger.events import CATALOGUE
 from scheduling.ledger.store import ConflictingAppend
 from scheduling.management.commands.import_cluster import gate
-from scheduling.models import Cluster, PodGroupRow, Run
+from scheduling.management.families import holds, preemption, scale_up, scenarios, waits
+from scheduling.management.families.verb import Family, actor, within
+from scheduling.models import PodGroupRow
 from scheduling.projections.writer import TablesBehind
-from scheduling.scenarios import documents, runs, scenario_runs, workbench
-from scheduling.scenarios.documents import ScenarioDocument
 from scheduling.selectors import history
 from scheduling.selectors import pod_groups as groups
-from scheduling.selectors import workbench as workbench_rows
 from scheduling.selectors.event_search import Filters, gather
-from scheduling.selectors.moments import BadMoment
 from scheduling.services import workloads
 from scheduling.services.clusters import ImportRequest, import_cluster, preview_import
 from scheduling.services.explain import investigate
 from scheduling.services.problems import NOT_FOUND, Refused
 from scheduling.storable import is_storable, shown
-from scheduling.wording import decisions, moments, units
+from scheduling.wording import units
 
 MOST_ROWS = 1_000_000
 """More than this in one table or at once in memory is a slip of the pen; `--after` goes on from there."""
 
 LAST_SEQ = 2**63 - 1
 
-SUBJECTS = ("cluster", "node", "workload", "podgroup", "pod", "nodetype", "plan")
+SUBJECTS = tuple(dict.fromkeys(kind.SUBJECT for kind in CATALOGUE.values()))
 
-POLL = 0.3
-"""Seconds between two looks at a run that a worker has."""
+ACTIONS = {
+    "import": "import a dump of nodes, pods and PodGroups",
+    "submit": "submit PodGroup and Pod manifests to a simulated cluster",
+    "groups": "list open PodGroups",
+    "explain": "say why a PodGroup waits, or where it would go",
+    "events": "read the log",
+}
+FAMILIES: dict[str, Family] = {
+    "wait": waits.FAMILY,
+    "reservation": holds.RESERVATION,
+    "queue": holds.QUEUE,
+    "node-type": scale_up.NODE_TYPE,
+    "scale-up": scale_up.SCALE_UP,
+    "preemption": preemption.FAMILY,
+    "scenario": scenarios.FAMILY,
+}
 
 REFUSED = 3
 """Exit code of a command that a service refused; nothing was stored."""
-
-
-def actor() -> str:
-    return f"cli:{getpass.getuser()}"
 
 
 def read(name: str) -> bytes:
@@ -71,49 +75,50 @@ def read(name: str) -> bytes:
         raise CommandError(f"{name}: {error.strerror}") from error
 
 
-def within(least: int, most: int) -> Callable[[str], int]:
-    """The type of an option: a whole number of that range."""
-
-    def number(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{value} is not from {least} to {most}")
-        return value
-
-    return number
+def _texts(value: object) -> Iterator[str]:
+    """Every text in the value of an option."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts(part)
 
 
 class Command(BaseCommand):
     help = (
-        "Import, submit, explain, read the log, try out. Exits with 0 done, 1 not done, 2 usage, 3 refused."
+        "Import, submit, list, explain, read the log; waits, room, queues, new nodes, preemption, scenarios. "
+        "Exits with 0 done, 1 not done, 2 usage, 3 refused."
     )
+    json = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        actions = parser.add_subparsers(
-            dest="action", required=True, metavar="import|submit|groups|explain|events|scenario"
-        )
-        for name, text in (
-            ("import", "import a dump of nodes, pods and PodGroups"),
-            ("submit", "submit PodGroup and Pod manifests to a simulated cluster"),
-            ("groups", "list open PodGroups"),
-            ("explain", "say why a PodGroup waits, or where it would go"),
-            ("events", "read the log"),
-            ("scenario", "save scenarios, run them on a fork of a cluster, read what came of it"),
-        ):
+        actions = parser.add_subparsers(dest="action", required=True, metavar="|".join((*ACTIONS, *FAMILIES)))
+        for name, text in ACTIONS.items():
             action = actions.add_parser(name, help=text)
             action.add_argument("cluster")
             action.add_argument("--json", action="store_true", help="print JSON for programs")
             getattr(self, f"{name}_arguments")(action)
+        for name, family in FAMILIES.items():
+            verbs = actions.add_parser(name, help=family.help).add_subparsers(
+                dest="verb", required=True, metavar="|".join(family.verbs)
+            )
+            for word, verb in family.verbs.items():
+                asked = verbs.add_parser(word, help=verb.help)
+                asked.add_argument("cluster")
+                verb.arguments(asked)
+                asked.add_argument("--json", action="store_true", help="print JSON for programs")
 
     def handle(self, *args: Any, **options: Any) -> None:
         for name, value in options.items():
-            if isinstance(value, str) and not is_storable(value):
-                raise CommandError(f"{name}: {shown(value)} is not text in UTF-8")
+            for text in _texts(value):
+                if not is_storable(text):
+                    raise CommandError(f"{name}: {shown(text)} is not text in UTF-8")
+        self.json = options["json"]
         try:
-            getattr(self, f"{options['action']}_")(**options)
+            if options["action"] in FAMILIES:
+                self.family(**options)
+            else:
+                getattr(self, f"{options['action']}_")(**options)
         except Refused as error:
             if options["json"]:
                 found = [problem(each) for each in error.problems]
@@ -122,14 +127,18 @@ class Command(BaseCommand):
             if all(each.reason == NOT_FOUND for each in error.problems):
                 raise CommandError(lines) from error
             raise CommandError(f"Refused; nothing was stored.\n{lines}", returncode=REFUSED) from error
-        except BadMoment as error:
-            raise CommandError(moments.sentence(error)) from error
         except (Http404, ConflictingAppend, TablesBehind, UnknownEvent, Archived, UnreadableBase) as error:
             raise CommandError(str(error)) from error
         except BrokenPipeError:
             # Whoever read has seen enough (`| head`); Python would complain again when it flushes at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(1) from None
+
+    def family(self, *, action: str, verb: str, cluster: str, **options: Any) -> None:
+        """A verb gets the options that it has itself."""
+        run = FAMILIES[action].verbs[verb].run
+        own = {name: options[name] for name in signature(run).parameters if name in options}
+        run(find_cluster(cluster), self, **own)
 
     # --- import
 
@@ -303,114 +312,6 @@ class Command(BaseCommand):
                 for row in rows
             ],
         )
-
-    # --- scenario
-
-    def scenario_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("verb", choices=("list", "show", "save", "run", "result"))
-        parser.add_argument(
-            "what",
-            nargs="?",
-            default="",
-            help="show: a scenario; save: a file of YAML or JSON; run: either (what has a dot or slash in it "
-            "is a file); result: the number of a run; - for standard input",
-        )
-        parser.add_argument("--at", default="", help="run: begin after this event or at this time")
-        parser.add_argument(
-            "--wait", action="store_true", help="run: until it is over; works on it where no worker does"
-        )
-
-    def scenario_(self, *, cluster: str, verb: str, what: str, **options: Any) -> None:
-        if not what and verb != "list":
-            raise CommandError(f"scenario {verb}: say what")
-        getattr(self, f"scenario_{verb}")(find_cluster(cluster), what, **options)
-
-    def scenario_list(self, cluster: Cluster, what: str, *, json: bool, **options: Any) -> None:
-        rows = [api_scenarios.brief(row) for row in workbench_rows.scenarios(cluster)]
-        if json:
-            return self.document(api_scenarios.ScenariosOut(items=rows))
-        self.table(
-            ("scenario", "steps", "begins at", "saved by", "saved"),
-            [
-                (
-                    row.name,
-                    len(row.steps),
-                    row.at or "newest",
-                    row.saved_by,
-                    f"{row.saved_at:%Y-%m-%d %H:%M:%S}",
-                )
-                for row in rows
-            ],
-        )
-
-    def scenario_show(self, cluster: Cluster, what: str, *, json: bool, **options: Any) -> None:
-        row = api_scenarios.find_scenario(cluster, what)
-        if json:
-            return self.document(api_scenarios.scenario_out(row))
-        self.stdout.write(documents.to_yaml(documents.read(row.document)), ending="")
-
-    def scenario_save(self, cluster: Cluster, what: str, *, json: bool, **options: Any) -> None:
-        row = workbench.save(cluster=cluster, document=self.scenario_file(what), actor=actor())
-        if json:
-            return self.document(api_scenarios.scenario_out(row))
-        self.stdout.write(f"{row.name} is saved, revision {row.revision}.")
-
-    def scenario_run(
-        self, cluster: Cluster, what: str, *, json: bool, at: str, wait: bool, **options: Any
-    ) -> None:
-        is_file = what == "-" or "." in what or "/" in what
-        if is_file:
-            document, name = self.scenario_file(what), ""
-        else:
-            row = api_scenarios.find_scenario(cluster, what)
-            document, name = documents.read(row.document), row.name
-        document = document.model_copy(update={"at": at}) if at else document
-        run = scenario_runs.ask(cluster=cluster, document=document, actor=actor(), scenario=name)
-        if not wait:
-            if json:
-                return self.document(api_runs.RunBriefOut.from_orm(run))
-            self.stdout.write(f"Run {run.number} begins after event {run.base_seq}.")
-            return
-        while Run.objects.filter(pk=run.pk, status__in=Run.OPEN).exists():
-            if not runs.work(run.pk):
-                time.sleep(POLL)  # a worker is at it
-        self.scenario_result(cluster, str(run.number), json=json)
-
-    def scenario_result(self, cluster: Cluster, what: str, *, json: bool, **options: Any) -> None:
-        if not what.isdigit():
-            raise CommandError(f"{what!r} is no number of a run")
-        run = api_runs.find_run(cluster.name, int(what))
-        if json:
-            return self.document(api_runs.RunOut.from_orm(run))
-        if run.status == Run.Status.FAILED:
-            raise CommandError(f"run {run.number} failed: {run.error}")
-        if run.open or run.status == Run.Status.CANCELLED:
-            raise CommandError(f"run {run.number} is {run.status}, {run.done} of {run.total} steps are done")
-        result = scenario_runs.result_of(run)
-        counts = ", ".join(f"{name} {count}" for name, count in result["verdict"].items() if name != "code")
-        self.stdout.write(f"Run {run.number} on event {run.base_seq}: {result['verdict']['code']} ({counts})")
-        self.table(
-            ("podgroup", "role", "became", "domain", "waited s", "what"),
-            [
-                (
-                    group["key"],
-                    group["role"],
-                    group["became"],
-                    ", ".join((group["after"] or {"domains": ()})["domains"]),
-                    "" if group["wait_ms"] is None else group["wait_ms"] // 1000,
-                    str(decisions.sentences(decisions.facts_of_result(group["facts"])))
-                    if group["facts"]
-                    else "",
-                )
-                for group in (*result["asked"], *result["others"])
-            ],
-        )
-
-    def scenario_file(self, name: str) -> ScenarioDocument:
-        try:
-            return documents.read_yaml(read(name).decode())
-        except UnicodeDecodeError as error:
-            raise CommandError(f"{name}: this is not UTF-8 text") from error
 
     # --- printing
 

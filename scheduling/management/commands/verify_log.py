@@ -18,6 +18,7 @@ from scheduling.ledger.codec import BadEvent
 from scheduling.ledger.fold import BrokenHistory
 from scheduling.ledger.heads import BadHeads, Heads, NotedHead
 from scheduling.ledger.verify import beginning, verify_chain
+from scheduling.management.counting import counted
 from scheduling.management.progress import progress
 from scheduling.models import Stream
 from scheduling.projections.rebuild import compare
@@ -40,6 +41,12 @@ class Command(BaseCommand):
             help="Check that the heads of an earlier --export-heads are in the log. `-`: standard input.",
         )
         parser.add_argument(
+            "--archives",
+            metavar="DIR",
+            type=Path,
+            help="With --against: where the files of archived events are, for heads that lie in one.",
+        )
+        parser.add_argument(
             "--export-heads",
             metavar="FILE",
             help="When all is as written, note the head of every log that was verified in a new file, signed "
@@ -54,6 +61,11 @@ class Command(BaseCommand):
             streams = streams.filter(kind=Stream.Kind.CLUSTER, name=name)
             if not streams:
                 raise CommandError(f"there is no cluster {name}")
+        folder = options["archives"]
+        if folder is not None and options["against"] is None:
+            raise CommandError("--archives is for --against, which is not given", returncode=2)
+        if folder is not None and not folder.is_dir():
+            raise CommandError(f"{folder} is no folder")
         noted = None if options["against"] is None else self._read(options["against"])
         verified, faulty = list[NotedHead](), list[str]()
         for stream in streams:
@@ -62,7 +74,7 @@ class Command(BaseCommand):
                 faulty.append(str(stream))
             else:
                 verified.append(head)
-        problems = [] if noted is None else self._check(noted, name)
+        problems = [] if noted is None else self._check(noted, name, folder)
         if faulty:
             raise CommandError(f"not as written, or not to be read: {', '.join(faulty)}")
         if problems:
@@ -83,7 +95,9 @@ class Command(BaseCommand):
         if not report.ok:
             self._say(f"{stream}: BROKEN: {report.sentence}")
             return None
-        self._say(f"{stream}: {report.events} events, head {report.head.seq} {report.head.hash.hex()}")
+        self._say(
+            f"{stream}: {counted(report.events, 'event')}, head {report.head.seq} {report.head.hash.hex()}"
+        )
         head = NotedHead(stream.kind, stream.name, report.head.seq, report.head.hash)
         if stream.kind != Stream.Kind.CLUSTER:
             return head
@@ -96,7 +110,7 @@ class Command(BaseCommand):
         for difference in differences[:SHOWN]:
             self._say(f"{stream}: {difference}")
         if len(differences) > SHOWN:
-            self._say(f"{stream}: and {len(differences) - SHOWN} differences more")
+            self._say(f"{stream}: and {counted(len(differences) - SHOWN, 'difference')} more")
         return None if differences else head
 
     def _read(self, name: str) -> Heads:
@@ -109,19 +123,19 @@ class Command(BaseCommand):
         except BadHeads as error:
             raise CommandError(f"{name}: {error}") from error
 
-    def _check(self, noted: Heads, name: str | None) -> list[str]:
+    def _check(self, noted: Heads, name: str | None, folder: Path | None) -> list[str]:
         """What is wrong with the noted heads, or with that of one cluster."""
         listed = [head for head in noted.heads if name is None or (head.kind, head.name) == ("cluster", name)]
         if name is not None and not listed:
             return [f"the file notes no head of cluster {name}"]
-        problems = [sentence for head in listed if (sentence := heads.problem(head))]
+        problems = [sentence for head in listed if (sentence := heads.problem(head, folder))]
         trust = "not signed" if not noted.signed else "signed"
         if noted.signed and not settings.TAS_HEADS_KEY:
             trust = "signed, which was not checked: TAS_HEADS_KEY is not set"
         moment = store.to_datetime(noted.at).isoformat(timespec="seconds")
         self._say(
-            f"{len(listed) - len(problems)} of {len(listed)} heads noted at {moment} by version "
-            f"{noted.console} are in the log ({trust})"
+            f"in the log: {len(listed) - len(problems)} of {counted(len(listed), 'head')} noted at {moment} "
+            f"by version {noted.console} ({trust})"
         )
         return problems
 
@@ -139,4 +153,4 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{name}: {error.strerror}") from error
         signed = "signed" if settings.TAS_HEADS_KEY else "not signed: TAS_HEADS_KEY is not set"
-        self._say(f"{len(verified)} heads noted in {name} ({signed})")
+        self._say(f"{counted(len(verified), 'head')} noted in {name} ({signed})")
