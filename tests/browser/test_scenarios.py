@@ -164,7 +164,7 @@ def test_both_maps_have_one_cursor(
 
     page.focus("#pair")
     page.keyboard.press("ArrowRight")
-    assert said.inner_text().startswith("r1: Of 4 nodes 0 added, 4 removed")
+    assert said.inner_text().startswith("r1: Nodes: 4. Added: 0, removed: 4")
     page.keyboard.press("Shift+ArrowDown")
     assert said.inner_text() == (
         "before: n11 · r1 · 0/8 GPUs free · held by team-a/also (8) — after: not there"
