@@ -124,6 +124,7 @@ urlpatterns = [
     ),
     path("c/<slug:cluster>/scenarios/", scenarios.scenario_list, name="scenarios"),
     path("c/<slug:cluster>/scenarios/new", scenario_form.new_scenario, name="scenario-new"),
+    path("c/<slug:cluster>/scenarios/new/names/<slug:offered>", scenario_form.names, name="scenario-names"),
     path("c/<slug:cluster>/scenarios/<slug:name>", scenarios.scenario_page, name="scenario"),
     path("c/<slug:cluster>/scenarios/<slug:name>/edit", scenario_form.edit_scenario, name="scenario-edit"),
     path("c/<slug:cluster>/scenarios/<slug:name>/run", scenarios.run, name="scenario-run"),

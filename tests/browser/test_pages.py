@@ -90,7 +90,7 @@ COMES_LATER = {
 """What a page asks for when it is shown."""
 
 WITHOUT_A_PAGE = {"home", "cluster", "map-group", "pending-count", "gates-banner", "pod-group-generation"} | {
-    *("pod-group-changes", "pod-group-upstream"),
+    *("pod-group-changes", "pod-group-upstream", "scenario-names"),
     *("history-csv", "history-ndjson", "event-state"),
 }
 

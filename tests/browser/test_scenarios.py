@@ -164,7 +164,7 @@ def test_both_maps_have_one_cursor(
 
     page.focus("#pair")
     page.keyboard.press("ArrowRight")
-    assert said.inner_text().startswith("r1: Of 4 nodes 0 added, 4 removed")
+    assert said.inner_text().startswith("r1: Nodes: 4. Added: 0, removed: 4")
     page.keyboard.press("Shift+ArrowDown")
     assert said.inner_text() == (
         "before: n11 · r1 · 0/8 GPUs free · held by team-a/also (8) — after: not there"
@@ -232,6 +232,21 @@ def test_other_pages_lead_to_a_scenario_that_is_filled_in(visit: Callable[..., A
     page.wait_for_selector("#id_s0-t0-gpu-errors")
     page.click("#wrong-steps a")
     assert page.url.endswith("#step-0")
+
+
+def test_nodes_of_a_large_cluster_are_offered_by_what_is_typed(
+    visit: Callable[..., Any], live_stack: Any
+) -> None:
+    many = [node(f"gpu-{place:04d}", f"r{place % 9}") for place in range(500)]
+    import_cluster(name="demo", request=ImportRequest(data=dump(*many), mode="simulated"), actor="ops")
+    page = visit(f"{NEW}?node=gpu-0001")
+    assert page.locator("#nodes option").count() == 400
+
+    page.locator("#id_s0-node").fill("")
+    page.locator("#id_s0-node").press_sequentially("0499")
+
+    until(page, "() => document.querySelectorAll('#nodes option').length === 1")
+    assert page.locator("#nodes option").get_attribute("value") == "gpu-0499"
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])

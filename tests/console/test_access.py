@@ -70,6 +70,7 @@ PAGES: dict[str, tuple[str, list[object], str, int]] = {
     "matrix": (VIEW, ["demo"], "", 200),
     "scenarios": (VIEW, ["demo"], "", 200),
     "scenario-new": (RUN, ["demo"], "", 200),
+    "scenario-names": (VIEW, ["demo", "nodes"], "?s0-node=n1", 200),
     "scenario": (VIEW, ["demo", "what-if"], "", 404),
     "scenario-edit": (RUN, ["demo", "what-if"], "", 404),
     "scenario-run": (RUN, ["demo", "what-if"], "", 405),

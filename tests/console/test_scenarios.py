@@ -12,6 +12,7 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduling.console import scenario_offers
 from scheduling.console.forms.scenario import ScenarioForm, typed_document
 from scheduling.console.forms.scenario_steps import MODELS, look
 from scheduling.console.forms.scenario_steps import fields as fields_of
@@ -333,6 +334,20 @@ def test_saved_under_another_name_it_is_another_scenario(author: Client, cluster
     )
 
     assert set(Scenario.objects.values_list("name", flat=True)) == {"what-if", "b"}
+
+
+def test_a_long_list_is_cut_and_asked_for_by_what_is_typed(
+    author: Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "new/names" not in author.get(f"{NEW}?node=n11").content.decode()
+    monkeypatch.setattr(scenario_offers, "MOST", 3)
+
+    page = author.get(f"{NEW}?node=n11").content.decode()
+    found = author.get("/c/demo/scenarios/new/names/nodes?s0-node=n1&s1-node=&s2-like=n22").content.decode()
+
+    assert 'hx-get="/c/demo/scenarios/new/names/nodes"' in page
+    assert found == '<option value="n11"><option value="n12"><option value="n22">'
+    assert author.get("/c/demo/scenarios/new/names/colours?q=n").content == b""
 
 
 def test_a_button_of_the_wrong_tab_does_nothing(author: Client, cluster: Cluster) -> None:

@@ -11,13 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext
 
-from scheduling.console.access import RUN, page
+from scheduling.console.access import RUN, VIEW, page
 from scheduling.console.commands import NOT_DONE, actor, command_id, reasons
 from scheduling.console.forms.scenario import ScenarioForm, reshaped, typed_document
 from scheduling.console.forms.scenario_steps import MODELS, Unshowable
-from scheduling.console.pages import show
+from scheduling.console.pages import show, show_part
 from scheduling.console.scenario_drafts import drafted, from_submission
-from scheduling.console.scenario_offers import offers
+from scheduling.console.scenario_offers import holding, offers
 from scheduling.console.views.scenarios import begins_at, find
 from scheduling.ledger.store import to_milliseconds
 from scheduling.models import Cluster, Scenario
@@ -59,6 +59,13 @@ def new_scenario(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     if request.POST.get("action") == "try-first":
         return _page(request, cluster, None, ScenarioForm(from_submission(request.POST), judged=False))
     return _posted(request, cluster, None)
+
+
+@page(VIEW)
+def names(request: HttpRequest, cluster: Cluster, offered: str) -> HttpResponse:
+    """Part of the form: what a list offers for what is typed into any of its fields."""
+    found = holding(state_of(cluster), offered, map(str, request.GET.values()))
+    return show_part(request, "parts/names.html", {"names": found.names}, cluster=cluster)
 
 
 @page(RUN, "GET", "POST")
