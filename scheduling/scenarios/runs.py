@@ -146,9 +146,11 @@ def spread(run_id: int) -> list[tuple[int, int]]:
 
 
 def open_runs(quiet: timedelta = QUIET) -> list[int]:
-    """Runs that wait, or on which nothing was done for so long."""
+    """Runs that wait, or on which nothing was done for so long. One of a kind that only a newer console
+    knows is left to it.
+    """
     since = timezone.now() - quiet
-    rows = Run.objects.filter(status__in=Run.OPEN, touched_at__lt=since)
+    rows = Run.objects.filter(status__in=Run.OPEN, touched_at__lt=since, kind__in=kinds.names())
     return list(rows.values_list("pk", flat=True))
 
 
