@@ -216,7 +216,9 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
     ),
     "end_group": lambda found: gettext("%(group)s ends.") % {"group": found.group},
     "switch_gate": _switch_gate,
-    "advance_clock": lambda found: gettext("%(time)s pass.") % {"time": units.duration(found.seconds)},
+    "advance_clock": lambda found: (
+        gettext("The clock goes forward: %(time)s.") % {"time": units.took(found.seconds * 1000)}
+    ),
     "tolerate": lambda found: (
         gettext("The waiting members of %(group)s tolerate %(taint)s.")
         % {"group": found.group, "taint": changes.taint(found.key, found.value, found.effect)}
