@@ -156,14 +156,24 @@ def _add_nodes(found: Any) -> str:
 
 
 def _change_gpu(found: Any) -> str:
-    values = _where(found) | {"product": found.product, "gpus": found.gpus}
+    values = _where(found) | {"product": found.product, "gpus": units.count(found.gpus or 0)}
     if found.gpus is None and found.node:
         return gettext("Node %(node)s has GPUs of the type %(product)s.") % values
     if found.gpus is None:
         return gettext("All nodes of %(kind)s %(domain)s have GPUs of the type %(product)s.") % values
     if found.node:
-        return gettext("Node %(node)s has %(gpus)s GPUs of the type %(product)s.") % values
-    return gettext("All nodes of %(kind)s %(domain)s have %(gpus)s GPUs of the type %(product)s.") % values
+        text = ngettext(
+            "Node %(node)s has %(gpus)s GPU of the type %(product)s.",
+            "Node %(node)s has %(gpus)s GPUs of the type %(product)s.",
+            found.gpus,
+        )
+    else:
+        text = ngettext(
+            "All nodes of %(kind)s %(domain)s have %(gpus)s GPU of the type %(product)s.",
+            "All nodes of %(kind)s %(domain)s have %(gpus)s GPUs of the type %(product)s.",
+            found.gpus,
+        )
+    return text % values
 
 
 def _recreate(found: Any) -> str:

@@ -34,6 +34,7 @@ ALL = [
     ({"step": "add_nodes", "count": 1, "type": "big"}, "Add 1 node of type big."),
     ({"step": "add_nodes", "count": 2, "like": "n1", **RACK}, "Add 2 nodes like n1 to rack r1."),
     ({"step": "change_gpu", **NODE, "product": "x"}, "Node n1 has GPUs of the type x."),
+    ({"step": "change_gpu", **NODE, "product": "x", "gpus": 1}, "Node n1 has 1 GPU of the type x."),
     ({"step": "change_gpu", **RACK, "product": "x", "gpus": 4},
      "All nodes of rack r1 have 4 GPUs of the type x."),
     ({"step": "recreate_members", **GROUP}, "1 bound member of ml/job dies and is made anew."),
