@@ -112,8 +112,8 @@ class Arena:
 
 
 def prepared(fork: Fork, workload: Workload, mode: str) -> Arena:
-    """No canary, gates as the mode has them, everything cordoned, nobody who could take what is opened. Raises
-    Unmade, and Refused for a workload that cannot be submitted.
+    """No canary, gates as the mode has them, everything cordoned, nobody who could take what is opened.
+    Raises Unmade, and Refused for a workload that cannot be submitted.
     """
     key = workload.topology_key
     if key == NUMA_KEY:
