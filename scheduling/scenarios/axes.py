@@ -136,6 +136,11 @@ def ticks(axis: Axis, state: ClusterState) -> list[Any]:
         if axis.last > min(there, MOST_STEPS):
             message = f"{axis.key}={axis.domain} has {there} nodes; a scenario has at most {MOST_STEPS} steps"
             raise _refused("last", INVALID, message)
+    count = (axis.last - axis.first) // axis.by + 1  # before a list of them takes all memory
+    if count > MOST_POINTS:
+        raise _refused(
+            "last", INVALID, f"these are {count:,} values; a batch has at most {MOST_POINTS:,} points"
+        )
     return list(axis.numbers())
 
 

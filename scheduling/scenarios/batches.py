@@ -66,6 +66,7 @@ def request(
         actor=actor,
         scenario=scenario,
         command_id=command_id,
+        asked=document.scenario.at,
     )
 
 

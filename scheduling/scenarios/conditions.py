@@ -112,8 +112,8 @@ class Arena:
 
 
 def prepared(fork: Fork, workload: Workload, mode: str) -> Arena:
-    """Gates as the mode has them, everything cordoned, nobody who could take what is opened. Raises Unmade,
-    and Refused for a workload that cannot be submitted.
+    """No canary, gates as the mode has them, everything cordoned, nobody who could take what is opened.
+    Raises Unmade, and Refused for a workload that cannot be submitted.
     """
     key = workload.topology_key
     if key == NUMA_KEY:
@@ -131,6 +131,7 @@ def prepared(fork: Fork, workload: Workload, mode: str) -> Arena:
     }
     chosen = tuple(sorted(room, key=lambda domain: (-room[domain], domain))[:2])
     arena = Arena(fork, workload, shape, chosen, tuple(room[domain] for domain in chosen))
+    fork.end_canaries()
     for gate in TAS_GATES:
         wanted = mode != PLAIN or gate != TAS_GATE
         if fork.state.gates.get(gate, False) != wanted:

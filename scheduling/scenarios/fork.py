@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from scheduling.engine.canary import Canary
 from scheduling.engine.queue import waiting
 from scheduling.engine.state import ClusterState
 from scheduling.ledger import fold
-from scheduling.ledger.events import ClusterModeChanged, Event
+from scheduling.ledger.events import CanaryEnded, ClusterModeChanged, Event
 from scheduling.ledger.store import Recorded
 from scheduling.scenarios.effects import events_of, numbered
 from scheduling.scenarios.steps import AdvanceClock, Part
@@ -147,6 +148,13 @@ class Fork:
             self.until = None
             self.played += 1
         return self._handed_over()
+
+    def end_canaries(self) -> None:
+        """Nobody is held or judged by a canary any more, and none is rolled back while the clock goes on; the
+        gates stay as they are.
+        """
+        canaries = [each for each in self.state.records.of(Canary).values() if each.in_force]
+        self._commit([(CanaryEnded(each.id, each.stage, "stopped"), None) for each in canaries], PERSON)
 
     # --- steps
 

@@ -156,6 +156,7 @@ def request(*, cluster: Cluster, document: MatrixDocument, actor: str, command_i
         base=base,
         actor=actor,
         command_id=command_id,
+        asked=document.at,
     )
 
 

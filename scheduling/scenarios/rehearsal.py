@@ -241,6 +241,7 @@ def request(*, cluster: Cluster, gates: Mapping[str, bool], actor: str, command_
         base=clusters.head(cluster),
         actor=actor,
         command_id=command_id,
+        asked="",
     )
 
 

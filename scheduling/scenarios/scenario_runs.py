@@ -330,8 +330,10 @@ def fork_state(run: Run, steps: int | None = None) -> ClusterState:
 
 def _state_upto(run: Run, stream_id: int, base: int, seq: int) -> ClusterState:
     owner = stream_id if seq > base else run.cluster_id
-    digest = bytes(Event.objects.values_list("hash", flat=True).get(stream_id=owner, seq=seq))
-    name = (stream_id, seq, digest)  # the hash vouches for all that led to it
+    digest = Event.objects.filter(stream_id=owner, seq=seq).values_list("hash", flat=True).first()
+    if digest is None:  # the base, in a file
+        return base_state(run.cluster, base)
+    name = (stream_id, seq, bytes(digest))  # the hash vouches for all that led to it
     with _lock:
         kept = _kept.get(name)
         if kept is not None:

@@ -140,6 +140,7 @@ def request(
         actor=actor,
         data=gzip.compress(trace_files.write(made), mtime=0),
         command_id=command_id,
+        asked="",
     )
 
 

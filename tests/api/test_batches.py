@@ -52,8 +52,13 @@ def rows(answer: Any) -> list[dict[str, str]]:
 
 
 @pytest.fixture
-def call(cluster: Any, caller: Connect) -> Caller:
-    return caller("view_cluster", "run_scenario")
+def connect(cluster: Any, caller: Connect) -> Connect:
+    return caller
+
+
+@pytest.fixture
+def call(connect: Connect) -> Caller:
+    return connect("view_cluster", "run_scenario")
 
 
 def test_a_batch_is_asked_for_and_read_as_a_table(call: Caller) -> None:
@@ -67,9 +72,22 @@ def test_a_batch_is_asked_for_and_read_as_a_table(call: Caller) -> None:
     assert all(row["worker"] for row in found)
 
 
-def test_the_same_key_asks_once(call: Caller) -> None:
-    first = call("POST", "/clusters/demo/batches", BATCH, headers={"Idempotency-Key": "k"})
-    again = call("POST", "/clusters/demo/batches", BATCH, headers={"Idempotency-Key": "k"})
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("batches", BATCH),
+        ("matrices", MATRIX),
+        ("rehearsals", {"gates": {"TopologyAwareWorkloadScheduling": False}}),
+        ("traces", {"document": {"source": "kueue"}}),
+    ],
+)
+def test_the_same_key_asks_once_also_when_the_cluster_has_moved_on(
+    connect: Connect, kind: str, body: dict[str, Any]
+) -> None:
+    call = connect("view_cluster", "run_scenario", "operate_cluster")
+    first = call("POST", f"/clusters/demo/{kind}", body, headers={"Idempotency-Key": "k"})
+    assert call("POST", "/clusters/demo/nodes/node-1-1/cordon").status_code == 200
+    again = call("POST", f"/clusters/demo/{kind}", body, headers={"Idempotency-Key": "k"})
     assert first.json() == again.json() and Run.objects.count() == 1
 
 

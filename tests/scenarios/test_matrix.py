@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scheduling.engine.canary import Scope
 from scheduling.engine.decide import decide
 from scheduling.engine.roster import roster
 from scheduling.ledger import snapshots, store
@@ -17,9 +18,11 @@ from scheduling.scenarios.conditions import CONDITIONS, KEY, MODES, Unmade
 from scheduling.scenarios.fork import Fork
 from scheduling.scenarios.matrix import CELLS, EXPECTED
 from scheduling.services import demo
+from scheduling.services.canary import CanaryWish, start_events
 from scheduling.services.conformance.stream import MemoryStream
 from scheduling.services.problems import Refused
 from scheduling.services.submitting import MemberTemplate, WorkloadForm, submit_events
+from scheduling.services.switching import gate_events
 from tests.api.support import GPU, RACK
 from tests.services.builders import node, stream
 
@@ -76,6 +79,18 @@ class TestOnTheDemoCluster:
         found = cells[condition, mode]
         assert found["judged"] in ("passed", "told"), found
         assert found["outcome"] in EXPECTED[condition, mode].outcomes
+
+    @pytest.mark.parametrize("means", ["scope", "gate"])
+    def test_a_canary_that_is_judged_meanwhile_changes_no_cell(self, means: str) -> None:
+        made = demo_stream()
+        made.commit(gate_events(made.state, conditions.TAS_GATE, False))
+        made.settle()
+        wish = CanaryWish((Scope((conditions.NAMESPACE,)),), {"wait_longest": 1_000}, 60_000, means)
+        made.commit(start_events(made.state, wish, made.now_ms))
+        on_canary = matrix_of(made)
+        for condition, mode in CELLS:
+            found = matrix.cell(on_canary, condition, mode)
+            assert found["judged"] in ("passed", "told"), found
 
     def test_the_law_costs_the_wait_and_the_plain_gang_the_traffic(self, cells: Cells) -> None:
         waits, spans = cells["one_short", "tas"], cells["one_short", "plain"]
