@@ -71,6 +71,14 @@ def _where(found: Any) -> dict[str, str]:
     }
 
 
+def _exactly(seconds: int) -> str:
+    """A time in its one or two largest units where these tell all of it, else in seconds."""
+    smallest = 60 if seconds < 86_400 else 3600
+    if seconds < 60 or seconds % smallest == 0:
+        return units.duration(seconds)
+    return ngettext("%(n)s second", "%(n)s seconds", seconds) % {"n": units.count(seconds)}
+
+
 def _on_nodes(one: str, all_of: str) -> Callable[[Any], str]:
     """``one`` names %(node)s, ``all_of`` %(kind)s and %(domain)s; both may name fields of the step."""
 
@@ -216,7 +224,7 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
     ),
     "end_group": lambda found: gettext("%(group)s ends.") % {"group": found.group},
     "switch_gate": _switch_gate,
-    "advance_clock": lambda found: gettext("%(time)s pass.") % {"time": units.duration(found.seconds)},
+    "advance_clock": lambda found: gettext("Time passes: %(time)s.") % {"time": _exactly(found.seconds)},
     "tolerate": lambda found: (
         gettext("The waiting members of %(group)s tolerate %(taint)s.")
         % {"group": found.group, "taint": changes.taint(found.key, found.value, found.effect)}

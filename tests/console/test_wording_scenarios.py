@@ -41,7 +41,7 @@ ALL = [
     ({"step": "change_min_count", **GROUP, "min_count": 3}, "ml/job is made anew with minCount 3."),
     ({"step": "end_group", **GROUP}, "ml/job ends."),
     ({"step": "switch_gate", "gate": "G", "enabled": False}, "Switch feature gate G off."),
-    ({"step": "advance_clock", "seconds": 3600}, "1 h 0 min pass."),
+    ({"step": "advance_clock", "seconds": 3600}, "Time passes: 1 h 0 min."),
     ({"step": "tolerate", **GROUP, "key": "k", "effect": "NoSchedule"},
      "The waiting members of ml/job tolerate k:NoSchedule."),
     ({"step": "release_reservation", "name": "r-1"}, "Reservation r-1 is released."),
