@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import hypothesis
 import psycopg
 import pytest
+from django.utils import translation
 
 from tasweb.stack import chromium, postgres, throwaway
 
@@ -98,6 +99,13 @@ def _what_migrating_made_stays() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("django.core.management.commands.flush.emit_post_migrate_signal", lambda *_, **__: None)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_language_is_left_behind() -> Iterator[None]:
+    """A request that was answered in one language leaves it to the thread, and so to the next test."""
+    yield
+    translation.deactivate()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from scheduling.models import Cluster, Run
 from scheduling.scenarios import axes, batches, matrix, measurements, tables
 from scheduling.selectors import workbench as selectors
 
-router = Router(tags=["batches and matrices"])
+router = Router(tags=["batches"])
 
 
 class BatchIn(Schema):

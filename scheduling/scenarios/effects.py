@@ -341,7 +341,7 @@ def _roster(state: ClusterState, key: str) -> Roster:
 
 def _enough(key: str, pods: Sequence[Pod], count: int, where: str) -> Sequence[Pod]:
     if len(pods) < count:
-        message = f"{key} has {len(pods)} members {where}, not {count}"
+        message = f"members of {key} {where}: {len(pods)}, not {count}"
         raise Refused([_of_group(key, "count", INVALID, message)])
     return pods[:count]
 

@@ -215,7 +215,7 @@ class _Reader:
         if row.name in self.submissions:
             self._wrong(line, "name", f"workload {row.name} is there twice", DUPLICATE)
         if row.min_count is not None and row.min_count > row.members:
-            self._wrong(line, "min_count", f"{row.min_count} is more than the {row.members} members")
+            self._wrong(line, "min_count", f"{row.min_count} is more than there are members, {row.members}")
         if row.topology_key and (problem := label_key_problem(row.topology_key)):
             self._wrong(line, "topology_key", problem)
         for key, values in row.node_labels.items():

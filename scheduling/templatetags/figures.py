@@ -12,10 +12,10 @@ register = template.Library()
 
 @register.filter
 def milliseconds(value: int | None) -> str:
-    """Under ten seconds exactly: ``1,250 ms``; then as durations are told. "–": never measured."""
+    """Under ten seconds exactly: ``1,250 ms``; then as times are told. "–": never measured."""
     if value is None or value == "":
         return "–"
-    return f"{units.count(value)} ms" if value < 10_000 else units.duration(value / 1000)
+    return f"{units.count(value)} ms" if value < 10_000 else units.took(value)
 
 
 @register.filter

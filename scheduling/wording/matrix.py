@@ -157,18 +157,21 @@ rule.
 _UNMADE: dict[str, Any] = {
     "numa": _("NUMA zones are parts of nodes: the conditions are made of whole nodes."),
     "no_domain": _("no node carries %(key)s."),
-    "too_many": _("the key has %(domains)s domains and %(nodes)s nodes are in none: more than %(most)s."),
+    "too_many": _(
+        "the domains of the key, %(domains)s, and the nodes in none, %(nodes)s, are more than %(most)s."
+    ),
     "one_domain": _("%(key)s has one domain only."),
     "too_small": _(
-        "domain %(domain)s, number %(place)s by room, could be emptied for %(room)s members, and %(wanted)s "
-        "are needed."
+        "domain %(domain)s, number %(place)s by room, could not be emptied for enough members: %(room)s of "
+        "%(wanted)s."
     ),
     "one_node": _("all members have room on one node, %(node)s, so there is no node to take away."),
     "one_member": _("the group has one member only."),
     "miscounted": _(
-        "domain %(domain)s has room for %(found)s members when it is counted, not for %(wanted)s."
+        "domain %(domain)s has room for another number of members when it is counted: %(found)s, not "
+        "%(wanted)s."
     ),
-    "filler": _("of %(wanted)s members that were to fill nodes %(found)s found a place."),
+    "filler": _("not all members that were to fill nodes found a place: %(found)s of %(wanted)s."),
     "gpu_does": _("node %(node)s takes members with another GPU too."),
     "no_gpu": _("the members ask for no GPU."),
     "not_started": _("the group did not run before the condition."),
@@ -211,11 +214,14 @@ def told(cell: Mapping[str, Any]) -> list[str]:
         "in": ", ".join(cell["in"]),
     }
     found: list[str] = []
-    if cell["outcome"] == "together":
-        found.append(gettext("%(bound)s members run in %(in)s; minCount is %(need)s.") % values)
-    elif cell["outcome"] == "spans":
-        found.append(gettext("%(bound)s members run in %(in)s; minCount is %(need)s.") % values)
-        if cell["without_domain"]:
+    if cell["outcome"] in ("together", "spans"):
+        text = ngettext(
+            "%(bound)s member runs in %(in)s; minCount is %(need)s.",
+            "%(bound)s members run in %(in)s; minCount is %(need)s.",
+            cell["bound"],
+        )
+        found.append(text % values)
+        if cell["outcome"] == "spans" and cell["without_domain"]:
             text = ngettext(
                 "%(n)s of them is on a node without the label.",
                 "%(n)s of them are on nodes without the label.",
@@ -231,9 +237,19 @@ def told(cell: Mapping[str, Any]) -> list[str]:
             }
         )
         if cell["reason"] != "domain_lost" and cell["outcome"] == "waits":
-            found.append(gettext("At most %(fits)s of %(need)s members fit into one domain.") % values)
+            text = ngettext(
+                "At most %(fits)s of %(need)s member fits into one domain.",
+                "At most %(fits)s of %(need)s members fit into one domain.",
+                cell["need"],
+            )
+            found.append(text % values)
         if cell["bound"]:
-            found.append(gettext("%(bound)s members stay where they run.") % values)
+            text = ngettext(
+                "%(bound)s member stays where it runs.",
+                "%(bound)s members stay where they run.",
+                cell["bound"],
+            )
+            found.append(text % values)
     if cell["luck"][1]:
         luck = {"k": units.count(cell["luck"][0]), "n": units.count(cell["luck"][1])}
         found.append(

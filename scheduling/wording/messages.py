@@ -199,7 +199,7 @@ SENTENCES = (
     _("Input should be less than or equal to %(number)s"),
     _("Input should be %(values)s"),
     _("String should have at least 1 character"),
-    _("String should have at most %(number)s characters"),
+    _("String should have at most %(most)s characters"),
     _("String should match pattern %(value)s"),
     _("Extra inputs are not permitted"),
     _("Unable to extract tag using discriminator %(value)s"),
@@ -221,8 +221,8 @@ SENTENCES = (
     _("node %(name)s offers no GPU"),
     _("a domain is one of a topology key: name it"),
     _("the domain in which the nodes join must be named"),
-    _("%(key)s has %(number)s members on nodes, not %(need)s"),
-    _("%(key)s has %(number)s members behind scheduling gates, not %(need)s"),
+    _("members of %(key)s on nodes: %(number)s, not %(need)s"),
+    _("members of %(key)s behind scheduling gates: %(number)s, not %(need)s"),
     _("%(key)s is no label: it names zones of nodes"),
     _("%(number)s runs of this cluster wait or run: cancel some, or wait"),
     _("the file is empty"),
@@ -238,7 +238,7 @@ SENTENCES = (
     _("the trace has no nodes: give them, or replay it on those of the cluster"),
     _("nodes of a cluster have whole GPUs: thousandths are only on the nodes of the trace"),
     _("is larger than %(most)s MiB: %(number)s bytes"),
-    _("%(number)s is more than the %(members)s members"),
+    _("%(need)s is more than there are members, %(number)s"),
 )
 
 _PLACE = re.compile(r"(?P<text>.*) \(document (?P<document>\d+)(?:, line (?P<line>\d+))?\)", re.S)

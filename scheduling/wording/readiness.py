@@ -92,53 +92,56 @@ SAID: dict[tuple[str, str], Any] = {
     ),
     ("labels", "no_domain"): _("No node carries the label: there is no domain."),
     ("labels", "usable"): _(
-        "%(usable)s of %(without)s nodes without the label could hold members: %(gpus)s GPUs that "
-        "the constraint never uses."
+        "Nodes without the label that could hold members: %(usable)s of %(without)s. GPUs of theirs that the "
+        "constraint never uses: %(gpus)s."
     ),
     ("labels", "others"): _(
-        "%(without)s of %(nodes)s nodes have no label; none of them could hold a member of these groups."
+        "Nodes without the label: %(without)s of %(nodes)s; none of them could hold a member of these groups."
     ),
-    ("labels", "all"): _("All %(nodes)s nodes carry it."),
+    ("labels", "all"): _("Every node carries it: %(nodes)s."),
     ("mixed", "none"): _("No constrained group has members of several kinds."),
     ("mixed", "found"): _(
-        "%(release)s finds a place for each of the %(mixed)s mixed groups for which there is one."
+        "Mixed groups: %(mixed)s. %(release)s finds a place for each of them for which there is one."
     ),
     ("mixed", "missed"): _(
-        "%(missed)s of %(looked)s mixed groups have a place now that %(release)s misses, or may miss "
-        "by chance."
+        "Mixed groups with a place now that %(release)s misses, or may miss by chance: %(missed)s of "
+        "%(looked)s."
     ),
     ("mixed", "not_all"): _(
-        "%(looked)s of %(mixed)s mixed groups were decided both ways, and nothing can be claimed of some."
+        "Mixed groups that were decided both ways: %(looked)s of %(mixed)s. Nothing can be claimed of some."
     ),
-    ("spread_groups", "none"): _("None of %(groups)s constrained groups runs in more than one domain."),
+    ("spread_groups", "none"): _(
+        "Constrained groups: %(groups)s. None of them runs in more than one domain."
+    ),
     ("spread_groups", "some"): _(
-        "%(found)s of %(groups)s constrained groups run in several domains: with the gates on each "
+        "Constrained groups that run in several domains: %(found)s of %(groups)s. With the gates on each "
         "new member of theirs ends in an error."
     ),
-    ("conflicts", "none"): _("The facts of %(groups)s constrained groups agree."),
+    ("conflicts", "none"): _("Constrained groups: %(groups)s. The facts of each of them agree."),
     ("conflicts", "some"): _(
-        "%(found)s of %(groups)s constrained groups cannot be decided: their domain cannot be told, "
+        "Constrained groups that cannot be decided: %(found)s of %(groups)s. Their domain cannot be told, "
         "or members name different schedulers."
     ),
     ("topology_spread", "none"): _(
         "No member that is to come has a hard spread constraint beside a topology constraint."
     ),
     ("topology_spread", "fits"): _(
-        "For each of %(asked)s groups with hard spread constraints a domain is left."
+        "Groups with hard spread constraints: %(asked)s. For each of them a domain is left."
     ),
     ("topology_spread", "empty"): _(
-        "For %(impossible)s of %(asked)s groups no domain meets both: they would wait for ever."
+        "Groups for which no domain meets both, so that they would wait for ever: %(impossible)s of "
+        "%(asked)s."
     ),
     ("topology_spread", "not_all"): _(
-        "%(asked)s groups have hard spread constraints; the search did not end for all."
+        "Groups with hard spread constraints: %(asked)s. The search did not end for all of them."
     ),
     ("ghosts", "simulated"): _("A simulated cluster is scheduled from the log: nothing else is remembered."),
     ("ghosts", "none"): _(
         "No group waits without members that our cycle would place for more than %(minutes)s minutes."
     ),
     ("ghosts", "maybe"): _(
-        "%(found)s groups without a bound member wait for more than %(minutes)s minutes though our "
-        "cycle would place them: the scheduler may count members that are gone."
+        "Groups without a bound member that wait for more than %(minutes)s minutes though our cycle would "
+        "place them: %(found)s. The scheduler may count members that are gone."
     ),
     ("rollback", "none"): _("No plan is stated."),
     ("rollback", "stated"): _("%(plan)s"),
@@ -349,15 +352,19 @@ def _stated(event: log.RolloutFactStated) -> str:
 
 def _rehearsed(event: log.RehearsalRun) -> str:
     changed = sum(number for kind, number in event.counts if kind != "same")
-    return gettext(
+    groups = sum(number for _, number in event.counts)
+    return ngettext(
         "The switch %(gates)s was rehearsed on a copy after event %(seq)s (run %(run)s): %(changed)s of "
-        "%(all)s groups would change. Nothing was switched."
+        "%(all)s group would change. Nothing was switched.",
+        "The switch %(gates)s was rehearsed on a copy after event %(seq)s (run %(run)s): %(changed)s of "
+        "%(all)s groups would change. Nothing was switched.",
+        groups,
     ) % {
         "gates": gates(event.gates),
         "seq": units.count(event.decided_on),
         "run": event.run,
         "changed": units.count(changed),
-        "all": units.count(sum(number for _, number in event.counts)),
+        "all": units.count(groups),
     }
 
 

@@ -41,14 +41,25 @@ _WORST = frozenset({"errors", "waits", "sticky"})
 def headline(result: Mapping[str, Any]) -> str:
     counts = result["counts"]
     changed = sum(number for kind, number in counts.items() if kind != "same")
+    groups = sum(counts.values())
     values = {
         "gates": readiness.gates(sorted(result["gates"].items())),
         "changed": units.count(changed),
-        "all": units.count(sum(counts.values())),
+        "all": units.count(groups),
     }
     if not changed:
-        return gettext("%(gates)s: nothing would change for any of %(all)s groups.") % values
-    return gettext("%(gates)s: %(changed)s of %(all)s groups would change.") % values
+        text = ngettext(
+            "%(gates)s: nothing would change for the %(all)s group.",
+            "%(gates)s: nothing would change for any of %(all)s groups.",
+            groups,
+        )
+    else:
+        text = ngettext(
+            "%(gates)s: %(changed)s of %(all)s group would change.",
+            "%(gates)s: %(changed)s of %(all)s groups would change.",
+            groups,
+        )
+    return text % values
 
 
 def is_bad(result: Mapping[str, Any]) -> bool:

@@ -71,14 +71,6 @@ def _where(found: Any) -> dict[str, str]:
     }
 
 
-def _exactly(seconds: int) -> str:
-    """A time in its one or two largest units where these tell all of it, else in seconds."""
-    smallest = 60 if seconds < 86_400 else 3600
-    if seconds < 60 or seconds % smallest == 0:
-        return units.duration(seconds)
-    return ngettext("%(n)s second", "%(n)s seconds", seconds) % {"n": units.count(seconds)}
-
-
 def _on_nodes(one: str, all_of: str) -> Callable[[Any], str]:
     """``one`` names %(node)s, ``all_of`` %(kind)s and %(domain)s; both may name fields of the step."""
 
@@ -164,14 +156,24 @@ def _add_nodes(found: Any) -> str:
 
 
 def _change_gpu(found: Any) -> str:
-    values = _where(found) | {"product": found.product, "gpus": found.gpus}
+    values = _where(found) | {"product": found.product, "gpus": units.count(found.gpus or 0)}
     if found.gpus is None and found.node:
         return gettext("Node %(node)s has GPUs of the type %(product)s.") % values
     if found.gpus is None:
         return gettext("All nodes of %(kind)s %(domain)s have GPUs of the type %(product)s.") % values
     if found.node:
-        return gettext("Node %(node)s has %(gpus)s GPUs of the type %(product)s.") % values
-    return gettext("All nodes of %(kind)s %(domain)s have %(gpus)s GPUs of the type %(product)s.") % values
+        text = ngettext(
+            "Node %(node)s has %(gpus)s GPU of the type %(product)s.",
+            "Node %(node)s has %(gpus)s GPUs of the type %(product)s.",
+            found.gpus,
+        )
+    else:
+        text = ngettext(
+            "All nodes of %(kind)s %(domain)s have %(gpus)s GPU of the type %(product)s.",
+            "All nodes of %(kind)s %(domain)s have %(gpus)s GPUs of the type %(product)s.",
+            found.gpus,
+        )
+    return text % values
 
 
 def _recreate(found: Any) -> str:
@@ -224,7 +226,9 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
     ),
     "end_group": lambda found: gettext("%(group)s ends.") % {"group": found.group},
     "switch_gate": _switch_gate,
-    "advance_clock": lambda found: gettext("Time passes: %(time)s.") % {"time": _exactly(found.seconds)},
+    "advance_clock": lambda found: (
+        gettext("The clock goes forward: %(time)s.") % {"time": units.took(found.seconds * 1000)}
+    ),
     "tolerate": lambda found: (
         gettext("The waiting members of %(group)s tolerate %(taint)s.")
         % {"group": found.group, "taint": changes.taint(found.key, found.value, found.effect)}

@@ -110,11 +110,14 @@ def moment(milliseconds: int) -> str:
 
 
 def took(milliseconds: int) -> str:
-    """How long a step took: ``12 ms``, ``1.4 s``, and from a minute on as a waiting time."""
+    """How long a step took: ``12 ms``, ``1.4 s``, ``1 min 6 s``, and from an hour on as a waiting time."""
     if milliseconds < 1000:
         return gettext("%(n)s ms") % {"n": count(max(0, milliseconds))}
     if milliseconds < 60_000:
         return gettext("%(n)s s") % {"n": _short(milliseconds / 1000)}
+    if milliseconds < 3_600_000:
+        minutes, seconds = divmod(milliseconds // 1000, 60)
+        return gettext("%(minutes)s min %(seconds)s s") % {"minutes": minutes, "seconds": seconds}
     return duration(milliseconds / 1000)
 
 

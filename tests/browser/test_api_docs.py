@@ -20,8 +20,8 @@ def test_the_api_pages_draw_every_operation_and_ask_no_other_server(page: Any, l
     page.locator(".opblock-tag").first.wait_for()
     shown = page.locator(".opblock-tag").evaluate_all("tags => tags.map(tag => tag.dataset.tag)")
     assert sorted(shown) == [
-        *("capacity", "clusters", "events", "map", "nodes"),
-        *("podgroups", "preemption", "queues", "reservations", "waits"),
+        *("batches", "canary", "capacity", "clusters", "events", "map", "nodes", "podgroups", "preemption"),
+        *("queues", "reservations", "rollout", "runs", "scenarios", "waits"),
     ]
     page.locator('.opblock-tag[data-tag="clusters"] button').click()
     page.get_by_text("List clusters").wait_for()

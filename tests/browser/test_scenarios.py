@@ -167,7 +167,7 @@ def test_both_maps_have_one_cursor(
     assert said.inner_text().startswith("r1: Nodes: 4. Added: 0, removed: 4")
     page.keyboard.press("Shift+ArrowDown")
     assert said.inner_text() == (
-        "before: n11 · r1 · 0/8 GPUs free · held by team-a/also (8) — after: not there"
+        "before: n11 · r1 · GPUs free: 0/8 · held by team-a/also (8) — after: not there"
     )
     assert page.inner_text("#pair-cell") == said.inner_text()
     until(page, f"() => ({OUTLINED})().every(found => found)")

@@ -63,4 +63,4 @@ def operator(signed_in: Callable[..., Client]) -> Client:
 
 @pytest.fixture
 def admin(signed_in: Callable[..., Client]) -> Client:
-    return signed_in("view_cluster", "operate_cluster", "switch_gate")
+    return signed_in("view_cluster", "operate_cluster", "switch_gate", "run_scenario")

@@ -69,7 +69,7 @@ def test_the_list_tells_what_each_scenario_does_and_offers_some_to_begin_with(
 
     page = text(author.get("/c/demo/scenarios/"))
 
-    assert "what-if Cordon node n11. Time passes: 90 seconds. not run yet ops" in page
+    assert "what-if Cordon node n11. The clock goes forward: 1 min 30 s. not run yet ops" in page
     assert "Lose the fullest domain All nodes of the domain in which most GPUs are in use are gone." in page
 
 

@@ -17,9 +17,9 @@ ROOT = Path(settings.BASE_DIR)
 PLACEHOLDER = re.compile(r"%\((\w+)\)s|\{(\w+)\}")
 ENGLISH_ALIKE = {
     *("PodGroup", "PodGroups", "PodGroup %(group)s: %(what)s", "GPUs", "pod", "pods", "Pod", "Workload"),
-    *("gang", "basic", "ready", "host ports", "Taints", "{node} {state}"),
+    *("gang", "basic", "ready", "host ports", "Taints", "{node} {state}", "TAS", "upstream"),
 }
-"""Messages whose translation is a name of Kubernetes or has no words."""
+"""Messages whose translation is a name of Kubernetes, a term of both languages, or has no words."""
 
 
 @pytest.fixture(scope="module")

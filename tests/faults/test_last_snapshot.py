@@ -12,7 +12,8 @@ from django.db import connections
 from scheduling.models import Cluster, Snapshot
 from scheduling.services import state
 from scheduling.services.clusters import ImportRequest, import_cluster
-from tests.faults.test_worker_killed import PATIENCE, Worker, settled, until, worker
+from tests.faults.test_worker_killed import settled, worker
+from tests.faults.worker import PATIENCE, Worker, until
 from tests.services.builders import node, text
 
 __all__ = ["worker"]

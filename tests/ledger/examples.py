@@ -197,6 +197,7 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.RunRequested("scenario", "lose-r1", 41, '{"steps":[]}', "ab" * 32),
     e.RunCancelled(3, 2, 5),
     e.RunEnded(3, "", "given up"),
+    e.MeasurementSent(3, "one_short", "plain", 431, None, "job 17, its own log", 1_800_000_000_000),
     e.CanaryStarted(
         "canary-7", "scope", (Scope(("ml",), ("dev/try",)), Scope(whole=True)),
         (Limit("wait_median", 60_000), Limit("throughput", 1_500)), "steps", 600_000, "automatic",
@@ -218,7 +219,6 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.ThroughputReported("ml", "train", "group-uid-1", 1, 2_345, "tokens", "trainer"),
     e.RolloutFactStated("autoscaler", "none", "runbook"),
     e.RehearsalRun((("GangScheduling", False),), 7, 41, (("moves", 2), ("same", 9))),
-    e.MeasurementSent(3, "one_short", "plain", 431, None, "job 17, its own log", 1_800_000_000_000),
 )  # fmt: skip
 
 

@@ -397,3 +397,13 @@ def test_the_lock_of_a_run_is_free_after_its_slice(cluster: Cluster, steps: Step
     runs.work(run.pk)
     with try_run_lock(run.pk) as free:
         assert free
+
+
+def test_a_run_of_a_kind_that_only_a_newer_console_knows_is_left_to_it(
+    cluster: Cluster, steps: Steps
+) -> None:
+    run = asked(cluster, "steps_test")
+    Run.objects.filter(pk=run.pk).update(kind="later")
+    assert runs.open_runs(timedelta(seconds=-1)) == []
+    Run.objects.filter(pk=run.pk).update(kind="steps_test")
+    assert runs.open_runs(timedelta(seconds=-1)) == [run.pk]

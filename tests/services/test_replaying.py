@@ -240,7 +240,7 @@ def test_cycles_between_any_commands_are_decided_again(
     cluster = make(*(node(name, dice.choice(["r1", "r2"]), gpu=4) for name in NAMES))
     for number in range(5, 9):
         submit(cluster, f"g{number}", dice.randint(1, 6), 2)
-    for _ in range(60):
+    for _ in range(90):
         try:
             dice.choice(commands)(cluster, dice)
         except Refused:

@@ -136,7 +136,7 @@ def test_up_through_a_crash_a_second_start_a_dead_worker_and_ctrl_c(state, port)
             "still signed in: the data is there"
         )
         worker = next(
-            pid for pid, command in second.processes().items() if b" worker --concurrency" in command
+            pid for pid, command in second.processes().items() if b" worker --queues celery " in command
         )
         os.kill(worker, signal.SIGKILL)
         code, said = second.end()
