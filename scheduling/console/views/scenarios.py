@@ -114,8 +114,9 @@ def ready_made() -> list[tuple[str, str, str]]:
 
 def verdict(run: Run) -> str:
     """What came of a run, in a sentence; "" for one that is not done, and for a batch, which has many."""
-    told = run.kind == scenario_runs.KIND and run.status == Run.Status.DONE and run.result
-    return wording.verdict(run.result) if told else ""
+    if run.kind != scenario_runs.KIND or run.status != Run.Status.DONE or not run.result:
+        return ""
+    return wording.verdict(run.result)
 
 
 def _row(saved: Scenario) -> dict[str, Any]:
