@@ -7,6 +7,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, QueryDict
 from django.utils.translation import gettext
 
+from scheduling.console.numbers import whole
 from scheduling.models import Cluster, Run, Scenario
 from scheduling.scenarios import documents, scenario_runs
 from scheduling.scenarios.documents import ScenarioDocument
@@ -71,7 +72,7 @@ def _saved(cluster: Cluster, name: str) -> dict[str, Any]:
 
 def _run(cluster: Cluster, number: str) -> Run:
     try:
-        run = selectors.run(cluster, int(number) if number.isdigit() and len(number) < 19 else -1)
+        run = selectors.run(cluster, -1 if (found := whole(number)) is None else found)
     except Run.DoesNotExist:
         raise Http404(gettext("There is no run of this number.")) from None
     if run.kind != KIND:

@@ -183,7 +183,11 @@ def _count(state: ClusterState, event: Any, at: int) -> None:
 
 
 def _with_wait(facts: CanaryFacts, wait: tuple[str, int], inside: bool) -> CanaryFacts:
+    """Beyond ``MOST_SAMPLES`` the longest one is still kept, in the place of the last."""
     kept = facts.waits if inside else facts.control
     if len(kept) >= MOST_SAMPLES:
-        return replace(facts, more=facts.more + inside)
+        if wait[1] <= max(each[1] for each in kept):
+            return replace(facts, more=facts.more + inside)
+        facts = replace(facts, more=facts.more + inside)
+        kept = kept[:-1]
     return replace(facts, waits=(*kept, wait)) if inside else replace(facts, control=(*kept, wait))

@@ -146,12 +146,15 @@ def spread(run_id: int) -> list[tuple[int, int]]:
 
 
 def open_runs(quiet: timedelta = QUIET) -> list[int]:
-    """Runs that wait, or on which nothing was done for so long. One of a kind that only a newer console
-    knows is left to it.
+    """Runs that wait, or on which nothing was done for so long; one of a kind that only a newer console knows
+    is left to it. They are told once in that time: who asks gives them to workers, and those that wait in the
+    queue must not be put there again at every look.
     """
-    since = timezone.now() - quiet
-    rows = Run.objects.filter(status__in=Run.OPEN, touched_at__lt=since, kind__in=kinds.names())
-    return list(rows.values_list("pk", flat=True))
+    now = timezone.now()
+    rows = Run.objects.filter(status__in=Run.OPEN, touched_at__lt=now - quiet, kind__in=kinds.names())
+    found = list(rows.values_list("pk", flat=True))
+    rows.filter(pk__in=found).update(touched_at=now)
+    return found
 
 
 def is_fanned(run_id: int) -> bool:

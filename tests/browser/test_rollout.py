@@ -125,3 +125,11 @@ def test_pages_of_the_rollout_in_both_languages_and_themes(
     expect(page.locator("tr[data-change]").first).to_be_visible()
     assert violations(page) == []
     screenshot(page, f"rollout-rehearsal-{theme}-{language}")
+
+
+@pytest.mark.parametrize("path", ["rollout", "rollout/canary", "rollout/advice", "matrix/", "traces"])
+def test_on_a_narrow_screen_only_tables_are_wider(
+    path: str, demo: Cluster, visit: Callable[..., Page]
+) -> None:
+    page = visit(f"/c/demo/{path}", width=390)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -80,6 +80,16 @@ class TestNewBatch:
         run = Run.objects.get()
         assert run.scenario == "saved" and read(run.document["scenario"]).name == "saved"
 
+    def test_a_saved_scenario_has_its_page_also_when_batches_of_it_are_done(
+        self, client: Client, cluster: Cluster
+    ) -> None:
+        workbench.save(cluster=cluster, document=read_yaml("name: saved" + SCENARIO), actor="ada")
+        client.post(reverse("batch-new", args=["demo"]), FORM | {"scenario": "saved", "document": ""})
+        run = carried_out(Run.objects.get())
+        page = client.get(reverse("scenario", args=["demo", "saved"]))
+        assert page.status_code == 200
+        assert reverse("run", args=["demo", run.number]) in page.content.decode()
+
     @pytest.mark.parametrize(
         ("change", "field"),
         [

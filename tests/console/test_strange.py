@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from scheduling.models import Cluster, PodRow
+from scheduling.models import Cluster, PodRow, Run
 from scheduling.services.clusters import ImportRequest, import_cluster
 from tests.console.support import dump, gang, node, text
 
@@ -36,6 +38,57 @@ def test_an_address_with_a_nul_leads_to_the_page_for_nothing(
 
     assert response.status_code == 404
     assert "There is nothing here" in text(response)
+
+
+HUGE = "9" * 5000
+"""More digits than Python reads; ``²`` is a digit to it that is no number."""
+
+
+@pytest.mark.parametrize("number", ["²", "１", "-1", HUGE])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "domains/?from=",
+        "domains/?free=",
+        "history/1?led=",
+        "scenarios/new?run=",
+        "runs/1/compare?with=",
+    ],
+)
+def test_a_number_in_an_address_that_is_none_is_no_failure(
+    path: str, number: str, cluster: Cluster, signed_in: Callable[..., Client]
+) -> None:
+    viewer = signed_in("view_cluster", "run_scenario")
+    Run.objects.create(
+        cluster=cluster, number=1, kind="scenario", document={}, base_seq=1, status="waiting",
+        requested_at=timezone.now(), touched_at=timezone.now(),
+    )  # fmt: skip
+
+    assert viewer.get(f"/c/demo/{path}{number}").status_code in (200, 404)
+
+
+@pytest.mark.parametrize("number", ["²", "１", "-1", HUGE])
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("scenarios/new", {"action": "up:{}", "steps": "{}", "revision": "{}", "tab": "form"}),
+        ("scenarios/new", {"action": "s{}:add", "steps": "1", "s0-step": "submit", "tab": "form"}),
+        (
+            "scenarios/new",
+            {"action": "s0:remove:{}", "steps": "1", "s0-step": "submit", "s0-templates": "{}"},
+        ),
+        ("rollout/canary", {"action": "remove:{}", "stages": "{}"}),
+        ("submit", {"action": "remove:{}", "templates": "{}"}),
+        ("submit", {"action": "remove-resource:{}:{}", "templates": "1"}),
+    ],
+)
+def test_a_number_in_a_form_that_is_none_is_no_failure(
+    path: str, fields: dict[str, str], number: str, cluster: Cluster, signed_in: Callable[..., Client]
+) -> None:
+    user = signed_in("view_cluster", "run_scenario", "operate_cluster", "switch_gate")
+    form = {name: value.replace("{}", number) for name, value in fields.items()}
+
+    assert user.post(f"/c/demo/{path}", form).status_code in (200, 422)
 
 
 @pytest.mark.parametrize("field", ["key", "value"])

@@ -298,6 +298,7 @@ class TestFanned:
         assert runs.open_runs() == []
         long_ago(run)
         assert runs.open_runs() == [run.pk]
+        assert runs.open_runs() == [], "the queue does not grow at every look"
         assert runs.spread(run.pk) == [(7, 20), (40, 50)]
         assert runs.open_runs() == [], "it was looked after"
         squares.before = lambda index: None

@@ -13,8 +13,8 @@ from scheduling.engine.model import TAS_GATES, PodGroup
 from scheduling.engine.preemption import NoProposal, search
 from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
+from scheduling.ledger import canary_fold, snapshots
 from scheduling.ledger import events as e
-from scheduling.ledger import snapshots
 from scheduling.services.canary import (
     CanaryWish,
     approve_events,
@@ -310,6 +310,18 @@ def test_waits_count_from_submission_to_placement_and_open_ones_only_against_a_l
     judged = of(e.CanaryJudged, news)
     assert verdicts(judged) == {"wait_median": (3_000, "passed"), "wait_p95": (597_000, "failed")}
     assert judged.measured[1].at_least and not judged.measured[0].at_least
+
+
+def test_of_more_waits_than_are_kept_the_longest_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canary_fold, "MOST_SAMPLES", 2)
+    made = off(8)
+    start(made, wish(limits={"wait_longest": MINUTE}))
+    for name, wait in (("a", 5_000), ("b", 1_000), ("c", 2_000), ("d", 50_000)):
+        submit(made, name)
+        cycle(made, wait)
+
+    facts = made.state.records.of(CanaryFacts)[canary(made).id]
+    assert (facts.waits, facts.more) == ((("default/a", 5_000), ("default/d", 50_000)), 2)
 
 
 def test_what_was_waited_before_the_canary_and_by_a_member_made_anew_is_not_its_doing() -> None:

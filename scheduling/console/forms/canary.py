@@ -11,6 +11,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.console.numbers import whole
 from scheduling.engine.canary import Approval, Criterion, Means, Scope
 from scheduling.services.canary import MOST_STAGES, CanaryWish
 from scheduling.services.problems import Problem
@@ -106,8 +107,7 @@ class CanaryForm:
 
     def __init__(self, data: QueryDict | None = None, initial: dict[str, Any] | None = None) -> None:
         self.main = LimitsForm(data)
-        number = str(data.get("stages", "1")) if data is not None else "1"
-        rows = min(max(int(number), 1), MOST_STAGES) if number.isdecimal() else 1
+        rows = _stages(data)
         self.stages = [
             StageForm(data, prefix=f"s{row}", initial=initial if row == 0 else None) for row in range(rows)
         ]
@@ -156,20 +156,24 @@ def reshaped(data: QueryDict, action: str) -> QueryDict:
     """The posted form with a stage more (``add``) or less (``remove:<row>``); later rows move up."""
     changed = data.copy()
     name, _colon, place = action.partition(":")
-    number = str(data.get("stages", "1"))
-    rows = int(number) if number.isdecimal() else 1
+    rows, row_of = _stages(data), whole(place)
     if name == "add" and rows < MOST_STAGES:
         changed["stages"] = str(rows + 1)
         for field in ("namespaces", "groups"):  # a stage covers the one before it
             changed[f"s{rows}-{field}"] = data.get(f"s{rows - 1}-{field}", "")
-    elif name == "remove" and place.isdecimal() and rows > 1:
-        for row in range(int(place), rows):
+    elif name == "remove" and row_of is not None and rows > 1:
+        for row in range(row_of, rows):
             for field in ("namespaces", "groups", "whole"):
                 changed.pop(f"s{row}-{field}", None)
                 if row + 1 < rows and f"s{row + 1}-{field}" in data:
                     changed[f"s{row}-{field}"] = str(data[f"s{row + 1}-{field}"])
         changed["stages"] = str(rows - 1)
     return changed
+
+
+def _stages(data: QueryDict | None) -> int:
+    found = whole(str(data.get("stages", ""))) if data is not None else None
+    return min(max(found or 1, 1), MOST_STAGES)
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from scheduling.console.forms.scenario_steps import (
     typed_step,
 )
 from scheduling.console.forms.submit import count_of, put_rows, take_rows, typed
+from scheduling.console.numbers import whole
 from scheduling.engine.decide import PROFILES
 from scheduling.scenarios.documents import MOST_STEPS
 from scheduling.services.problems import INVALID, REQUIRED, Problem
@@ -135,13 +136,14 @@ def reshaped(data: QueryDict, action: str) -> tuple[QueryDict, int | None]:
     (``s<i>:<action of the submit form>``); and the place of the step that it was about, None for none.
     """
     changed = data.copy()
-    inner = re.fullmatch(r"s(\d+):(.+)", action)
+    inner = re.fullmatch(r"s([0-9]{1,4}):(.+)", action)
     if inner is not None:
         return submit.reshaped(changed, inner[2], f"s{inner[1]}-"), int(inner[1])
     name, _colon, place = action.partition(":")
     count = count_of(data, "steps", 0, MOST_STEPS)
     rows = take_rows(changed, "s", count)
-    index = int(place) if place.isdigit() and int(place) < count else None
+    found = whole(place)
+    index = found if found is not None and found < count else None
     moved = index
     if name == "add-step" and data.get("kind") in MODELS and count < MOST_STEPS:
         rows.append(_row(new_step(str(data["kind"]))))

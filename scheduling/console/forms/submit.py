@@ -12,6 +12,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.console.commands import with_first
+from scheduling.console.numbers import whole
 from scheduling.services.problems import Problem
 from scheduling.services.submitting import MOST_MEMBERS
 from scheduling.services.workloads import MemberTemplate, WorkloadForm
@@ -287,7 +288,8 @@ class SubmitForm:
 
 def count_of(data: Mapping[str, Any] | None, name: str, least: int, most: int) -> int:
     text = str(data.get(name, "")) if data is not None else ""
-    return min(max(int(text), least), most) if text.isdigit() else least
+    found = whole(text)
+    return least if found is None else min(max(found, least), most)
 
 
 def reshaped(data: QueryDict, action: str, within: str = "") -> QueryDict:
@@ -299,17 +301,17 @@ def reshaped(data: QueryDict, action: str, within: str = "") -> QueryDict:
     changed = data.copy()
     name, _colon, place = action.partition(":")
     count, row = f"{within}templates", f"{within}t"
-    rows = count_of(data, count, 1, MOST_TEMPLATES)
+    rows, at = count_of(data, count, 1, MOST_TEMPLATES), whole(place)
     if name == "add":
         changed[count] = str(min(rows + 1, MOST_TEMPLATES))
         changed[f"{row}{rows}-count"] = "1"
-    elif name == "remove" and place.isdigit() and rows > 1:
-        drop_row(changed, row, int(place), rows)
+    elif name == "remove" and at is not None and rows > 1:
+        drop_row(changed, row, at, rows)
         changed[count] = str(rows - 1)
-    elif name == "add-resource" and place.isdigit():
+    elif name == "add-resource" and at is not None:
         counter = f"{row}{place}-resources"
         changed[counter] = str(min(count_of(data, counter, 0, MOST_RESOURCES) + 1, MOST_RESOURCES))
-    elif name == "remove-resource" and re.fullmatch(r"\d+:\d+", place):
+    elif name == "remove-resource" and re.fullmatch(r"[0-9]{1,4}:[0-9]{1,4}", place):
         template, resource = place.split(":")
         counter = f"{row}{template}-resources"
         left = count_of(data, counter, 0, MOST_RESOURCES)

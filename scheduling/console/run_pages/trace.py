@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
+from scheduling.console.numbers import whole
 from scheduling.models import Run
 from scheduling.scenarios import trace_runs
 from scheduling.selectors import workbench as selectors
@@ -49,11 +50,11 @@ def context(request: HttpRequest, run: Run) -> dict[str, Any]:
 
 
 def _other(request: HttpRequest, run: Run) -> Run | None:
-    given = request.GET.get("with", "")
-    if not (given.isascii() and given.isdigit()) or len(given) > 18:
+    given = whole(request.GET.get("with", ""))
+    if given is None:
         return None
     try:
-        other = selectors.run(run.cluster, int(given))
+        other = selectors.run(run.cluster, given)
     except Run.DoesNotExist:
         return None
     return other if other.kind == trace_runs.KIND and other.result is not None and other != run else None

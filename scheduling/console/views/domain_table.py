@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.console.numbers import whole
 from scheduling.engine.numa_names import NUMA_KEY
 from scheduling.models import Cluster
 from scheduling.selectors import domains, held_room
@@ -52,16 +53,15 @@ def live_table(request: HttpRequest, cluster: Cluster, key: str) -> dict[str, An
 def table_context(request: HttpRequest, key: str, rows: list[DomainRow], unlabelled: int) -> dict[str, Any]:
     """The table of domains, filtered and sorted as the address says."""
     text = request.GET.get("q", "").strip()
-    free = request.GET.get("free", "")
+    free = whole(request.GET.get("free", ""))
     sort = request.GET.get("sort", "domain")
     sort = sort if sort in SORTS else "domain"
     down = request.GET.get("dir") == "desc"
-    start = request.GET.get("from", "")
-    first = int(start) if start.isdigit() else 0
+    first = whole(request.GET.get("from", "")) or 0
     if text:
         rows = [row for row in rows if text.lower() in row.domain.lower()]
-    if free.isdigit():
-        rows = [row for row in rows if row.gpus_usable >= int(free)]
+    if free is not None:
+        rows = [row for row in rows if row.gpus_usable >= free]
     rows.sort(key=SORTS[sort], reverse=down)
     query = request.GET.copy()
     query["dir"] = "desc" if down else "asc"

@@ -15,6 +15,7 @@ from scheduling.console import events
 from scheduling.console.access import VIEW, page
 from scheduling.console.events import Line
 from scheduling.console.forms.history import HistoryFilter
+from scheduling.console.numbers import whole
 from scheduling.console.pages import show, show_part
 from scheduling.ledger import codec, fold
 from scheduling.ledger.store import to_milliseconds
@@ -53,8 +54,8 @@ def event_page(request: HttpRequest, cluster: Cluster, seq: int) -> HttpResponse
     beside = history.neighbours(cluster, form.filters() if given else Filters(), seq)
     about = Filters(subject=row.subject, namespace=row.namespace, name=row.name)
     same = history.neighbours(cluster, about, seq) if row.name else history.Neighbours(None, None)
-    led = request.GET.get("led", "")
-    led_to = history.caused_by(cluster, seq, after=int(led) if led.isdecimal() else 0, limit=LED_TO)
+    led = whole(request.GET.get("led", "")) or 0
+    led_to = history.caused_by(cluster, seq, after=led, limit=LED_TO)
     asked = urlencode(given)
     context = {
         "line": events.listed([row])[0],

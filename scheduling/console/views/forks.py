@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from scheduling.console import explaining, two_runs
 from scheduling.console.access import RUN, VIEW, page
+from scheduling.console.numbers import whole
 from scheduling.console.pages import show, show_part
 from scheduling.console.run_pages.scenario import band, others
 from scheduling.console.views.remedies import change_rows
@@ -67,10 +68,10 @@ def _held(group: dict[str, Any]) -> dict[str, Any]:
 @page(VIEW)
 def compare(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse:
     """``with``: the number of the other run."""
-    other = request.GET.get("with", "")
+    other = whole(request.GET.get("with", ""))
     pair = [find_scenario_run(cluster, number)]
-    if other.isdigit() and len(other) < 19:
-        pair.append(find_scenario_run(cluster, int(other)))
+    if other is not None:
+        pair.append(find_scenario_run(cluster, other))
     context: dict[str, Any] = {
         "tab": "runs",
         "run": pair[0],

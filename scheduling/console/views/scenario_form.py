@@ -15,6 +15,7 @@ from scheduling.console.access import RUN, VIEW, page
 from scheduling.console.commands import NOT_DONE, actor, command_id, reasons
 from scheduling.console.forms.scenario import ScenarioForm, reshaped, typed_document
 from scheduling.console.forms.scenario_steps import MODELS, Unshowable
+from scheduling.console.numbers import whole
 from scheduling.console.pages import show, show_part
 from scheduling.console.scenario_drafts import drafted, from_submission
 from scheduling.console.scenario_offers import holding, offers
@@ -166,7 +167,7 @@ def _done(
         return redirect("run", cluster.name, run.number)
     same = saved is not None and saved.name == document.name
     given = request.POST.get("over" if action == "save-over" else "revision", "")
-    revision = int(given) if given.isdigit() and (same or action == "save-over") else 0
+    revision = (whole(given) or 0) if same or action == "save-over" else 0
     workbench.save(
         cluster=cluster,
         document=document,
@@ -243,7 +244,7 @@ def _page(
     context |= {
         "tab": "scenarios",
         "saved": saved,
-        "revision": given if given.isdigit() else saved.revision if saved else 0,
+        "revision": given if whole(given) is not None else saved.revision if saved else 0,
         "draft": draft,
         "as_yaml": isinstance(draft, Written),
         "kinds": [(kind, wording.STEP_KINDS[kind]) for kind in MODELS],

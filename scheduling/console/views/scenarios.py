@@ -113,8 +113,10 @@ def ready_made() -> list[tuple[str, str, str]]:
 
 
 def verdict(run: Run) -> str:
-    """What came of a run, in a sentence; "" for one that is not done."""
-    return wording.verdict(run.result) if run.status == Run.Status.DONE and run.result else ""
+    """What came of a run, in a sentence; "" for one that is not done, and for a batch, which has many."""
+    if run.kind != scenario_runs.KIND or run.status != Run.Status.DONE or not run.result:
+        return ""
+    return wording.verdict(run.result)
 
 
 def _row(saved: Scenario) -> dict[str, Any]:
