@@ -21,6 +21,8 @@ from scheduling.scenarios.steps import Named, Part, Text
 from scheduling.services.problems import FORBIDDEN, INVALID, NOT_FOUND, REQUIRED, Problem, Refused
 
 MOST_POINTS = 10_000
+MOST_CHECKED = 30_000_000
+"""Bytes of scenarios that are checked, one for each value of each axis, before a batch is taken."""
 Value = int | bool | Text
 Path = Annotated[str, StringConstraints(pattern=r"^steps\[\d{1,4}\]\..+$", max_length=400)]
 
@@ -159,6 +161,12 @@ def checked(document: BatchDocument, state: ClusterState) -> list[list[Any]]:
         total *= len(values)
     if not 1 <= total <= MOST_POINTS:
         message = f"these are {total:,} points; a batch has from 1 to {MOST_POINTS:,}"
+        raise Refused([Problem("Batch", "", "", "axes", INVALID, message)])
+    size = len(json.dumps(document.scenario.model_dump(mode="json")))
+    if size * sum(map(len, found)) > MOST_CHECKED:
+        message = (
+            f"a scenario of {size:,} bytes is too large for so many values: at most {MOST_CHECKED // size:,}"
+        )
         raise Refused([Problem("Batch", "", "", "axes", INVALID, message)])
     for place, values in enumerate(found):
         for value in values:

@@ -132,6 +132,8 @@ def request(
     if document.nodes == "cluster" and not cluster.nodes.exists():
         message = f"cluster {cluster.name} has no nodes"
         raise Refused([Problem("Trace", "", "", "nodes", INVALID, message)])
+    if document.nodes == "cluster":
+        _refuse_unknown_keys(cluster, document, made)
     return workbench.request(
         cluster=cluster,
         kind=KIND,
@@ -142,6 +144,16 @@ def request(
         command_id=command_id,
         asked="",
     )
+
+
+def _refuse_unknown_keys(cluster: Cluster, document: TraceDocument, made: Trace) -> None:
+    """Of workloads that name a key which no node carries none would ever be placed."""
+    if not all(gates_of(document).values()):
+        return
+    for key in sorted({each.topology_key for each in made.submissions} - {""}):
+        if not cluster.nodes.filter(removed=False, labels__has_key=key).exists():
+            message = f"no node of the cluster carries {key}, which workloads name: give a key of the cluster"
+            raise Refused([Problem("Trace", "", "", "topology_key", INVALID, message)])
 
 
 def work(run: Run, spent: Callable[[], bool]) -> Slice:

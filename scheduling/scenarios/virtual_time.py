@@ -164,7 +164,8 @@ class Replay:
         self._end(at)
         self._submit(at)
         self._admit(at)
-        self._cycle(at)
+        while self._cycle(at):  # somebody was rejected, whose quota others may have
+            self._admit(at)
         self.most_waiting = max(self.most_waiting, len(self.waiting) + len(self.queued))
         return True
 
@@ -226,7 +227,7 @@ class Replay:
         placed = sum(pod.node != "" for pod in self.state.pods_naming(group.key))
         self._charge(each, -placed)
         self._tell(closing_events(self.state, group, pods="group_ended", why="ended"))
-        if each.queue:
+        if each.queue and self.over[name] != "rejected":
             self.admission.give_back(each)
 
     def _submit(self, at: int) -> None:
@@ -271,8 +272,8 @@ class Replay:
         )  # fmt: skip
         self.waiting[each.name] = None
 
-    def _cycle(self, at: int) -> None:
-        """Decide whom something could have helped."""
+    def _cycle(self, at: int) -> bool:
+        """Decide whom something could have helped; whether quota was given back."""
         now = EPOCH + at
         keys = {f"{NAMESPACE}/{name}" for name in self.waiting}
         self.retry_at = None
@@ -287,20 +288,24 @@ class Replay:
                     self.state, now, profile=self.profile, due=due.causes, tables=False, in_place=True
                 )
                 made = [one.event for one in told]
-        for event in made:
-            self._after(event, at)
+        returned = [self._after(event, at) for event in made]
         self.looked = Looked(self.state.seq, now)
         self._forget()
+        return any(returned)
 
-    def _after(self, event: e.Event, at: int) -> None:
-        """What a decision means for its workload."""
+    def _after(self, event: e.Event, at: int) -> bool:
+        """What a decision means for its workload; whether that gives quota back."""
         if isinstance(event, e.PodGroupUnschedulable):
-            if event.verdict == Verdict.PROVED_INFEASIBLE and event.reason in _FOR_EVER and not event.bound:
-                self.over.setdefault(event.name, "rejected")
-                self.waiting.pop(event.name, None)
-            return
+            for_ever = event.verdict == Verdict.PROVED_INFEASIBLE and event.reason in _FOR_EVER
+            if not for_ever or event.bound or event.name in self.over:
+                return False
+            self.over[event.name] = "rejected"
+            self.waiting.pop(event.name, None)
+            if self.submissions[event.name].queue:
+                self.admission.give_back(self.submissions[event.name])
+            return bool(self.submissions[event.name].queue)
         if not isinstance(event, e.PodGroupPlaced):
-            return
+            return False
         name = event.name
         each = self.submissions[name]
         self._charge(each, len(event.assignments))
@@ -313,6 +318,7 @@ class Replay:
             self.series.count(at, "wait", at - each.at)
             if each.run_ms is not None:
                 heapq.heappush(self.ends, (at + each.run_ms, name))
+        return False
 
     def _tell(self, events: Iterable[e.Event]) -> None:
         now = EPOCH + self.now
@@ -470,7 +476,8 @@ class Replay:
         made.series = Series.of_json(told["series"])
         there = [made.submissions[group.name] for group in state.groups.values()]
         made.admission.resume(
-            [each for each in there if each.queue], [made.submissions[name] for name in made.queued]
+            [each for each in there if each.queue and made.over.get(each.name) != "rejected"],
+            [made.submissions[name] for name in made.queued],
         )
         return made
 

@@ -236,6 +236,7 @@ SENTENCES = (
     _("the file of the pods is needed"),
     _("the file of the trace is needed"),
     _("the trace has no nodes: give them, or replay it on those of the cluster"),
+    _("no node of the cluster carries %(key)s, which workloads name: give a key of the cluster"),
     _("nodes of a cluster have whole GPUs: thousandths are only on the nodes of the trace"),
     _("is larger than %(most)s MiB: %(number)s bytes"),
     _("%(need)s is more than there are members, %(number)s"),

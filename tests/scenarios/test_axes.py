@@ -224,3 +224,10 @@ class TestTheWhole:
             given |= {"values": ["a", 1, True]} if "values" in kind.model_fields else {}
             document = batch(given)
             assert read(to_json(document)) == document
+
+
+def test_a_large_scenario_is_not_checked_for_thousands_of_values(state: ClusterState) -> None:
+    axis = {"axis": "range", "path": "steps[0].priority", "first": 1, "last": 10_000}
+    assert len(checked(batch(axis), state)[0]) == 10_000
+    large = batch(axis, steps=[SUBMIT, {"step": "submit_manifest", "manifest": "#" + "x" * 5_000}])
+    assert problems(lambda: checked(large, state)) == [("axes", INVALID)]

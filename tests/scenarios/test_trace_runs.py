@@ -16,6 +16,7 @@ from scheduling.scenarios.trace_runs import TraceDocument, read
 from scheduling.services import cycles, workloads
 from scheduling.services.problems import INVALID, REQUIRED, Refused
 from scheduling.services.submitting import MemberTemplate, WorkloadForm
+from tests.api.support import RACK
 from tests.scenarios.test_virtual_time import gang, trace
 
 LOAD = trace(*(gang(number * 50, f"g{number}", 1 + number % 6, run_ms=300) for number in range(40)))
@@ -133,8 +134,11 @@ def test_the_input_is_kept_as_our_own_format(cluster: Cluster) -> None:
 
 
 def test_a_trace_may_be_replayed_on_the_clusters_own_nodes(cluster: Cluster) -> None:
-    run = requested(cluster, trace_files.write(trace(gang(0, "one", 1, 100))), nodes="cluster")
-    assert carried_out(run)["nodes"] == cluster.nodes.count()
+    run = requested(
+        cluster, trace_files.write(trace(gang(0, "one", 1, 100))), nodes="cluster", topology_key=RACK
+    )
+    result = carried_out(run)
+    assert (result["nodes"], result["placed"]) == (cluster.nodes.count(), 1)
     assert trace_runs.input_of(run).nodes == ()
 
 
@@ -183,6 +187,14 @@ def test_nodes_have_to_come_from_somewhere(cluster: Cluster) -> None:
     file = trace_files.write(trace(gang(0, "one", 1), nodes=()))
     assert refused(lambda: requested(cluster, file)) == [("nodes", REQUIRED)]
     assert not Run.objects.exists()
+
+
+def test_a_key_that_no_node_of_the_cluster_carries_is_refused_where_it_counts(cluster: Cluster) -> None:
+    asked: dict[str, Any] = {"source": "kueue", "nodes": "cluster"}
+    assert refused(lambda: requested(cluster, b"", **asked)) == [("topology_key", INVALID)]
+    assert not Run.objects.exists()
+    requested(cluster, b"", **asked, topology_key=RACK)
+    requested(cluster, b"", **asked, gates={"GangScheduling": False})
 
 
 def test_a_file_with_a_fault_stores_nothing(cluster: Cluster) -> None:

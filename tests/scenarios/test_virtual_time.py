@@ -283,6 +283,18 @@ class TestQuota:
         result = replayed(made).result()
         assert (result["rejected"], result["over_quota"], result["placed"]) == (1, 1, 1)
 
+    def test_who_is_rejected_for_ever_gives_quota_back_at_once(self) -> None:
+        made = trace(
+            gang(0, "a-too-large-for-any-node", 1, 5000, queue="a"),
+            gang(0, "b4", 4, queue="b"),
+            queues=self.QUEUES,
+            nodes=nodes(2, 4),
+            endings=(Ending(50, "a-too-large-for-any-node"),),
+        )
+        replay = replayed(made)
+        assert (replay.begun, replay.result()["rejected"]) == ({"b4": 0}, 1)
+        assert replay.admission.had() == {"cpu": 0}
+
     def test_use_of_quota_is_what_was_let_through_of_what_all_queues_have(self) -> None:
         made = trace(gang(0, "a4", 4, queue="a", run_ms=100), queues=self.QUEUES, nodes=nodes(2, 4))
         assert replayed(made).result()["quota_use"] == [{"resource": "cpu", "amount": 8000, "per_mille": 500}]
