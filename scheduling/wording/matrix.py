@@ -31,7 +31,8 @@ MADE: dict[str, Any] = {
         "The domain that would have been exactly enough loses a node; a second one has as much room."
     ),
     "label_missing": _(
-        "One node of the domain that would have been exactly enough loses its topology label."
+        "One node of the domain that would have been exactly enough loses its topology label. It stays where "
+        "it is, but nothing tells where that is: the estimate takes it for farthest away."
     ),
     "other_gpu": _("One node of the domain that would have been exactly enough has another GPU."),
     "recreated_room": _("The group runs; one member dies and is made anew. Its domain has room for it."),

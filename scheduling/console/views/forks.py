@@ -73,7 +73,7 @@ def compare(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse
     if other is not None:
         pair.append(find_scenario_run(cluster, other))
     context: dict[str, Any] = {
-        "tab": "runs",
+        "tab": "scenarios",
         "run": pair[0],
         **band(pair[0]),
         "runs_to_choose": others(pair[0]),
@@ -124,7 +124,7 @@ def group_page(
         **band(run),
         **_gates(state),
         **explaining.explained(explanation, group.status, every_domain=every),
-        "tab": "runs",
+        "tab": "scenarios",
         "run": run,
         "group": group,
         "group_key": group.key,

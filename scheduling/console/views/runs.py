@@ -32,7 +32,7 @@ def run_page(request: HttpRequest, cluster: Cluster, number: int) -> HttpRespons
     known = PAGES.get(run.kind)
     context: dict[str, Any] = {
         "run": run,
-        "tab": "runs",
+        "tab": {"scenario": "scenarios", "trace": "traces"}.get(run.kind, "runs"),
         "result_template": f"scheduling/runs/{run.kind}.html" if known else None,
         **(known(request, run) if known else {}),
     }
