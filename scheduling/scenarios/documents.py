@@ -5,6 +5,8 @@ unchanged.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Annotated, Any, TypeVar
 
 import yaml
@@ -65,12 +67,18 @@ def read(value: Any) -> ScenarioDocument:
 
 
 def checked(model: type[_Model], value: Any, kind: str) -> _Model:
-    """The value as the model has it; strings are not taken for numbers. Raises Refused for ``kind``."""
+    """The value as the model has it; strings are not taken for numbers. Raises Refused for ``kind``, also for
+    what the log could not hold.
+    """
     name = value.get("name", "") if isinstance(value, dict) else ""
     name = name if isinstance(name, str) and not unstorable(name) else ""
     if bad := unstorable(value):
         message = "holds characters that cannot be stored"
-        raise Refused([Problem(kind, "", name, path, INVALID, message) for path in bad])
+        paths = (re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path) for path in bad)
+        raise Refused([Problem(kind, "", name, path, INVALID, message) for path in paths])
+    if fractions := list(_no_integers(value, "")):
+        message = "a whole number of at most 64 bits is needed"
+        raise Refused([Problem(kind, "", name, path, INVALID, message) for path in fractions])
     try:
         # As JSON: there a list is a tuple, and nothing else is taken for what it is not.
         return model.model_validate_json(json.dumps(value), strict=True)
@@ -78,6 +86,18 @@ def checked(model: type[_Model], value: Any, kind: str) -> _Model:
         raise Refused([_problem(kind, name, value, found) for found in _faults(error)]) from None
     except (TypeError, ValueError) as error:
         raise Refused([Problem(kind, "", name, "", INVALID, str(error))]) from None
+
+
+def _no_integers(value: Any, path: str) -> Iterator[str]:
+    """Paths of numbers that are no integers of 64 bits."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _no_integers(part, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from _no_integers(part, f"{path}[{place}]")
+    elif isinstance(value, float) or (isinstance(value, int) and not -(2**63) <= value < 2**63):
+        yield path
 
 
 def to_json(document: BaseModel) -> dict[str, Any]:

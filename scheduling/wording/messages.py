@@ -205,6 +205,7 @@ SENTENCES = (
     _("Unable to extract tag using discriminator %(value)s"),
     _("Input tag %(value)s found using 'step' does not match any of the expected tags: %(values)s"),
     _("one document with the steps is needed"),
+    _("a whole number of at most 64 bits is needed"),
     _("no field of the form can show this"),
     _("a name is needed"),
     _("%(name)s is no name for a scenario"),
