@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from django.http import HttpRequest
@@ -16,6 +17,7 @@ from scheduling.engine.canary import Canary, Measured, Scope
 from scheduling.ledger.store import to_datetime
 from scheduling.selectors import canary as selectors
 from scheduling.services import canary as services
+from scheduling.services.execute import Outcome
 from scheduling.wording import canary as wording
 
 router = Router(tags=["canary"])
@@ -199,6 +201,19 @@ def start_canary(
     return Status(201, outcome(done))
 
 
+def _carried_out(
+    command: Callable[..., Outcome], request: HttpRequest, cluster: str, name: str, key: str
+) -> OutcomeOut:
+    """One of the commands about a canary that is there."""
+    done = command(
+        cluster=find_cluster(cluster),
+        name=name,
+        actor=actor(request),
+        command_id=command_id(request, key),
+    )
+    return outcome(done)
+
+
 @router.post(
     "/{cluster}/canaries/{name}/approve",
     response={200: OutcomeOut, **errors(404, 409, 422)},
@@ -211,13 +226,7 @@ def approve_canary(
     """Failed: rolled back. Passed: the next stage, or after the last one kept. Not enough data: another
     window.
     """
-    done = services.approve(
-        cluster=find_cluster(cluster),
-        name=name,
-        actor=actor(request),
-        command_id=command_id(request, idempotency_key),
-    )
-    return outcome(done)
+    return _carried_out(services.approve, request, cluster, name, idempotency_key)
 
 
 @router.post(
@@ -230,13 +239,7 @@ def widen_canary(
     request: HttpRequest, cluster: str, name: str, idempotency_key: IdempotencyKey = ""
 ) -> OutcomeOut:
     """The next stage begins. Refused when the last verdict was that it failed."""
-    done = services.widen(
-        cluster=find_cluster(cluster),
-        name=name,
-        actor=actor(request),
-        command_id=command_id(request, idempotency_key),
-    )
-    return outcome(done)
+    return _carried_out(services.widen, request, cluster, name, idempotency_key)
 
 
 @router.post(
@@ -249,13 +252,7 @@ def roll_back_canary(
     request: HttpRequest, cluster: str, name: str, idempotency_key: IdempotencyKey = ""
 ) -> OutcomeOut:
     """Its groups are plain gangs again, whatever its verdict; gates that it switched on go off."""
-    done = services.roll_back_now(
-        cluster=find_cluster(cluster),
-        name=name,
-        actor=actor(request),
-        command_id=command_id(request, idempotency_key),
-    )
-    return outcome(done)
+    return _carried_out(services.roll_back_now, request, cluster, name, idempotency_key)
 
 
 @router.post(
@@ -268,13 +265,7 @@ def stop_canary(
     request: HttpRequest, cluster: str, name: str, idempotency_key: IdempotencyKey = ""
 ) -> OutcomeOut:
     """Without a verdict; also one that was kept, whose groups are plain gangs again then."""
-    done = services.stop(
-        cluster=find_cluster(cluster),
-        name=name,
-        actor=actor(request),
-        command_id=command_id(request, idempotency_key),
-    )
-    return outcome(done)
+    return _carried_out(services.stop, request, cluster, name, idempotency_key)
 
 
 @router.post(

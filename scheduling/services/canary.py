@@ -40,7 +40,7 @@ from scheduling.ledger.events import (
     ThroughputReported,
 )
 from scheduling.models import Cluster
-from scheduling.services.execute import Outcome, execute
+from scheduling.services.execute import Decide, Outcome, execute
 from scheduling.services.members import only_simulated, open_group
 from scheduling.services.problems import (
     CONFLICT,
@@ -363,52 +363,41 @@ def start(*, cluster: Cluster, wish: CanaryWish, actor: str, command_id: str = "
     )
 
 
-def approve(*, cluster: Cluster, name: str, actor: str, command_id: str = "") -> Outcome:
-    """Raises Refused."""
+def _about(cluster: Cluster, name: str, what: str, decide: Decide, actor: str, command_id: str) -> Outcome:
     return execute(
         cluster,
-        lambda state, now: approve_events(state, name, now),
+        decide,
         actor=actor,
         command_id=command_id,
-        request=f"approve {name}",
+        request=f"{what} {name}",
         causes=_cause_of(name),
+    )
+
+
+def approve(*, cluster: Cluster, name: str, actor: str, command_id: str = "") -> Outcome:
+    """Raises Refused."""
+    return _about(
+        cluster, name, "approve", lambda state, now: approve_events(state, name, now), actor, command_id
     )
 
 
 def widen(*, cluster: Cluster, name: str, actor: str, command_id: str = "") -> Outcome:
     """Raises Refused."""
-    return execute(
-        cluster,
-        lambda state, now: widen_events(state, name, now),
-        actor=actor,
-        command_id=command_id,
-        request=f"widen {name}",
-        causes=_cause_of(name),
+    return _about(
+        cluster, name, "widen", lambda state, now: widen_events(state, name, now), actor, command_id
     )
 
 
 def roll_back_now(*, cluster: Cluster, name: str, actor: str, command_id: str = "") -> Outcome:
     """Raises Refused."""
-    return execute(
-        cluster,
-        lambda state, _: roll_back_events(state, name),
-        actor=actor,
-        command_id=command_id,
-        request=f"roll back {name}",
-        causes=_cause_of(name),
+    return _about(
+        cluster, name, "roll back", lambda state, _: roll_back_events(state, name), actor, command_id
     )
 
 
 def stop(*, cluster: Cluster, name: str, actor: str, command_id: str = "") -> Outcome:
     """Raises Refused."""
-    return execute(
-        cluster,
-        lambda state, _: stop_events(state, name),
-        actor=actor,
-        command_id=command_id,
-        request=f"stop {name}",
-        causes=_cause_of(name),
-    )
+    return _about(cluster, name, "stop", lambda state, _: stop_events(state, name), actor, command_id)
 
 
 def report_throughput(
