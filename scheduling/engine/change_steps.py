@@ -5,8 +5,10 @@ Codes and numbers only: sentences are made in ``wording/changes.py``; ``to_json`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import count as count_from
+from itertools import islice
 from typing import Any, ClassVar
 
 from scheduling.engine.model import Node, Pod, Taint, Toleration
@@ -88,14 +90,9 @@ class AddNodes:
     count: int
 
     def apply(self, state: ClusterState, key: str) -> None:
-        model = recovered(state.nodes[self.like])
-        number = 0
-        for _ in range(self.count):
-            number += 1
-            while (name := f"{self.like}-new-{number}") in state.nodes:
-                number += 1
-            labels = tuple((label, name if label == HOSTNAME else value) for label, value in model.labels)
-            state.set_node(replace(model, name=name, uid=name, labels=labels, unschedulable=False))
+        model = replace(recovered(state.nodes[self.like]), unschedulable=False)
+        for name in new_names(self.like, self.count, state.nodes.__contains__):
+            state.set_node(replace(named(model, name), uid=name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,16 +182,11 @@ class AddMembers:
     def apply(self, state: ClusterState, key: str) -> None:
         who = roster(state, key)
         model = (*who.gated, *who.bound, *who.waiting)[-1]
-        number = 0
-        for _ in range(self.count):
-            number += 1
-            while state.pod_uid(f"{model.namespace}/{model.name}-new-{number}") is not None:
-                number += 1
-            name = f"{model.name}-new-{number}"
+        for name in new_member_names(state, model, self.count):
+            uid = f"{model.uid}~{name.rpartition('-')[2]}"
             state.set_pod(
-                replace(model, name=name, uid=f"{model.uid}~{number}", node="", phase="Pending", gated=False,
-                        terminating=False)
-            )  # fmt: skip
+                replace(model, name=name, uid=uid, node="", phase="Pending", gated=False, terminating=False)
+            )
 
 
 Step = (
@@ -223,6 +215,23 @@ _EASIEST_FIRST: tuple[type[Step], ...] = (
     EndGroup,
 )
 """Of changes that disturb equally much, the one that is done most easily first."""
+
+
+def new_names(stem: str, count: int, taken: Callable[[str], bool]) -> Iterator[str]:
+    """So many names for things like the one called ``stem``, none of which is taken."""
+    free = (name for number in count_from(1) if not taken(name := f"{stem}-new-{number}"))
+    return islice(free, count)
+
+
+def new_member_names(state: ClusterState, model: Pod, count: int) -> Iterator[str]:
+    """For members like that one."""
+    return new_names(model.name, count, lambda name: state.pod_uid(f"{model.namespace}/{name}") is not None)
+
+
+def named(node: Node, name: str) -> Node:
+    """The node under another name, which its label tells too."""
+    labels = tuple((label, name if label == HOSTNAME else value) for label, value in node.labels)
+    return replace(node, name=name, labels=labels)
 
 
 def recovered(node: Node) -> Node:

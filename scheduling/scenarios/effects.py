@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import singledispatch
 
-from scheduling.engine.change_steps import HOSTNAME, recovered
+from scheduling.engine.change_steps import named, new_member_names, new_names, recovered
 from scheduling.engine.growth import new_nodes
 from scheduling.engine.model import Node, Pod, PodGroup, Toleration
 from scheduling.engine.node_types import NewNodes, NodeType
@@ -155,13 +155,9 @@ def _add_members(step: s.AddMembers, state: ClusterState, now_ms: int) -> list[E
     if not there:
         message = f"{step.group} has no member that new ones could be like"
         raise Refused([_of_group(step.group, "group", INVALID, message)])
-    model, number = there[-1], 0
+    model = there[-1]
     events: list[Event] = []
-    for _ in range(step.count):
-        number += 1
-        while state.pod_uid(f"{model.namespace}/{model.name}-new-{number}") is not None:
-            number += 1
-        name = f"{model.name}-new-{number}"
+    for name in new_member_names(state, model, step.count):
         uid = minted_uid(state.seq, "pod", model.namespace, name)
         pod = replace(
             model,
@@ -290,14 +286,7 @@ def _like(state: ClusterState, step: s.AddNodes) -> list[Node]:
     model = replace(recovered(state.nodes[step.like]), unschedulable=False)
     if step.key:
         model = _labelled(model, step.key, step.domain)
-    made, number = [], 0
-    for _ in range(step.count):
-        number += 1
-        while (name := f"{step.like}-new-{number}") in state.nodes:
-            number += 1
-        labels = tuple((key, name if key == HOSTNAME else value) for key, value in model.labels)
-        made.append(replace(model, name=name, labels=labels))
-    return made
+    return [named(model, name) for name in new_names(step.like, step.count, state.nodes.__contains__)]
 
 
 # ---------------------------------------------------------------- the cluster
