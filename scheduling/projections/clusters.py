@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduling.ledger import events as e
 from scheduling.ledger.store import Recorded, to_datetime
-from scheduling.projections import objects
+from scheduling.projections import objects, stale
 from scheduling.projections.tables import ClusterRecord, Tables
 
 VERSION = 1
@@ -22,7 +22,7 @@ def apply(tables: Tables, recorded: Recorded) -> None:
         tables.cluster.mode = event.mode
     elif isinstance(event, e.FeatureGateChanged):
         tables.cluster.gates = {**tables.cluster.gates, event.gate: event.enabled}
-    elif isinstance(event, e.CanaryStarted | e.CanaryWidened | e.GateRolledBack | e.CanaryEnded):
+    elif isinstance(event, stale.CHANGES_LAW):
         tables.cluster.canaries = objects.canaries_told(tables.state)
     elif isinstance(event, e.SnapshotImported):
         tables.cluster.last_import_at = moment

@@ -8,6 +8,15 @@ from scheduling.ledger import events as e
 from scheduling.ledger.events import Event
 from scheduling.projections.tables import Tables
 
+CHANGES_LAW = (
+    e.FeatureGateChanged,
+    e.CanaryStarted,
+    e.CanaryWidened,
+    e.GateRolledBack,
+    e.CanaryEnded,
+)
+"""After these other groups may be held to one domain."""
+
 
 def mark(tables: Tables, event: Event) -> None:
     """Called before and after the event changed the state: what it left and what it came to both count."""
@@ -28,13 +37,7 @@ def mark(tables: Tables, event: Event) -> None:
             tables.stale_nodes.update(event.reservation.nodes)
         case e.ReservationReleased():
             tables.stale_nodes.update(event.nodes)
-        case (
-            e.FeatureGateChanged()
-            | e.CanaryStarted()
-            | e.CanaryWidened()
-            | e.GateRolledBack()
-            | e.CanaryEnded()
-        ):
+        case _ if isinstance(event, CHANGES_LAW):
             tables.stale_groups.update(state.group_keys())
         case e.PodGroupCreated():
             tables.stale_groups.add(event.group.key)

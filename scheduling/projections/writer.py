@@ -145,13 +145,7 @@ class Touched:
 
     def _see(self, event: e.Event) -> None:
         match event:
-            case (
-                e.FeatureGateChanged()
-                | e.CanaryStarted()
-                | e.CanaryWidened()
-                | e.GateRolledBack()
-                | e.CanaryEnded()
-            ):
+            case _ if isinstance(event, stale.CHANGES_LAW):
                 self.law = True
             case e.ReservationMade():
                 self.nodes.update(event.reservation.nodes)
