@@ -38,10 +38,3 @@ def group_status(state: ClusterState, key: str) -> GroupStatus:
     if who.group is not None and who.running:
         return GroupStatus.SCHEDULED
     return GroupStatus.HELD if held is not None else GroupStatus.PENDING
-
-
-def is_degraded(state: ClusterState, key: str) -> bool:
-    """Some members are on nodes, and fewer than minCount: a gang that ran, or was bound in part, and is
-    short now.
-    """
-    return roster(state, key).degraded

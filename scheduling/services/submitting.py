@@ -74,11 +74,6 @@ def submit_events(state: ClusterState, form: WorkloadForm, now_ms: int) -> list[
     return submission(state, form, now_ms).events
 
 
-def submit_manifest_events(state: ClusterState, manifests: Manifests, now_ms: int) -> list[Event]:
-    """The events of ``manifest_submission``."""
-    return manifest_submission(state, manifests, now_ms).events
-
-
 def submission(state: ClusterState, form: WorkloadForm, now_ms: int) -> Submission:
     """A PodGroup and all its members. Raises Refused with the form's own field names as paths."""
     only_simulated(state, "workloads are submitted to the cluster itself")

@@ -1,6 +1,7 @@
 """The one word for a group."""
 
-from scheduling.engine.status import GroupStatus, group_status, is_degraded
+from scheduling.engine.roster import roster
+from scheduling.engine.status import GroupStatus, group_status
 from tests.engine.builders import basic, cluster, gang, members, node, pod
 
 G = "ml/g"
@@ -51,12 +52,12 @@ def test_a_lost_domain_is_an_error_and_without_enforcement_it_is_not() -> None:
 
 def test_below_min_count_with_members_on_nodes_is_degraded_beside_its_status() -> None:
     state = cluster(node("a"), gang("g", 2), pod("g-0", "g", node="a"), pod("g-1", "g"))
-    assert (group_status(state, G), is_degraded(state, G)) == (GroupStatus.PENDING, True)
+    assert (group_status(state, G), roster(state, G).degraded) == (GroupStatus.PENDING, True)
     state.bind("pod-g-1", "a")
-    assert (group_status(state, G), is_degraded(state, G)) == (GroupStatus.SCHEDULED, False)
+    assert (group_status(state, G), roster(state, G).degraded) == (GroupStatus.SCHEDULED, False)
 
 
 def test_none_on_nodes_is_not_degraded_and_members_that_ended_well_do_not_degrade() -> None:
-    assert not is_degraded(cluster(gang("g", 2), members("g", 2)), G)
+    assert not roster(cluster(gang("g", 2), members("g", 2)), G).degraded
     state = cluster(node("a"), gang("g", 2), pod("g-0", "g", node="a"), pod("g-1", "g", phase="Succeeded"))
-    assert (group_status(state, G), is_degraded(state, G)) == (GroupStatus.SCHEDULED, False)
+    assert (group_status(state, G), roster(state, G).degraded) == (GroupStatus.SCHEDULED, False)

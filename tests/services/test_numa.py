@@ -30,7 +30,7 @@ from scheduling.services.conformance.stream import MemoryStream
 from scheduling.services.cycles import run_cycle
 from scheduling.services.problems import Refused
 from scheduling.services.state import state_of
-from scheduling.services.submitting import submit_events, submit_manifest_events
+from scheduling.services.submitting import manifest_submission, submit_events
 from scheduling.services.waking import changes_of
 from scheduling.services.workloads import preview
 from tests.services.builders import GPU, RACK, ZONE, form, gang, members, node, nodes_of, pod, stream, text
@@ -152,7 +152,7 @@ def test_manifests_are_refused_too_and_hold_no_topologies() -> None:
     made = stream(node("a"))
     read = kube.read(text(gang("g", 1, key=NUMA_KEY), pod("g-0", "g"), topology("a")))
     with pytest.raises(Refused) as caught:
-        submit_manifest_events(made.state, read, made.now_ms)
+        manifest_submission(made.state, read, made.now_ms)
     assert [(bad.kind, bad.path) for bad in caught.value.problems] == [
         ("NodeResourceTopology", "kind"),
         ("PodGroup", "spec.schedulingConstraints.topology[0].key"),

@@ -10,8 +10,9 @@ import pytest
 
 from scheduling.engine.decide import decide
 from scheduling.engine.reasons import Reason
+from scheduling.engine.roster import roster
 from scheduling.engine.state import ClusterState
-from scheduling.engine.status import GroupStatus, group_status, is_degraded
+from scheduling.engine.status import GroupStatus, group_status
 from scheduling.kube import manifests as kube
 from scheduling.kube.export import node_manifest, pod_group_manifest, pod_manifest, to_yaml
 from scheduling.kube.quantity import to_allocatable, to_request
@@ -72,7 +73,7 @@ def test_a10_finished_members_hold_nothing_and_make_no_gang_look_broken() -> Non
     report = Report("report/A10")
     report.next()
     assert report.stream.state.used("a")["cpu"] == 4000
-    assert not is_degraded(report.stream.state, "default/g")
+    assert not roster(report.stream.state, "default/g").degraded
 
 
 def test_a19_a_short_not_ready_blip_writes_no_placement() -> None:
@@ -145,7 +146,7 @@ def test_a32_a_gang_below_min_count_goes_before_younger_groups() -> None:
     report = Report("report/A32")
     report.next()
     plans = perform(report.stream, next(report.stages), report.case["directory"])
-    assert plans and is_degraded(report.stream.state, "default/g")
+    assert plans and roster(report.stream.state, "default/g").degraded
     report.stream.settle()
     assert nodes_of(report.stream, "g")["g-3"] == "n3"
     assert nodes_of(report.stream, "new") == {"new-0": ""}

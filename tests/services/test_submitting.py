@@ -18,7 +18,7 @@ from scheduling.ledger.events import (
 from scheduling.services.conformance.stream import MemoryStream
 from scheduling.services.members import delete_member_events, end_group_events
 from scheduling.services.problems import Refused
-from scheduling.services.submitting import MemberTemplate, submit_events, submit_manifest_events
+from scheduling.services.submitting import MemberTemplate, manifest_submission, submit_events
 from scheduling.services.switching import cordon_events, gate_events, mode_events
 from scheduling.services.workloads import preview
 from tests.services.builders import GPU, form, gang, members, node, nodes_of, pod, stream, text
@@ -29,7 +29,7 @@ def submit(made: MemoryStream, wanted: Any) -> None:
 
 
 def submit_text(made: MemoryStream, *objects: Any) -> None:
-    made.commit(submit_manifest_events(made.state, kube.read(text(*objects)), made.now_ms))
+    made.commit(manifest_submission(made.state, kube.read(text(*objects)), made.now_ms).events)
 
 
 def paths(refused: Any) -> list[str]:
